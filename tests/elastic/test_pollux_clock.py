@@ -57,7 +57,7 @@ def test_every_job_equal(root: Path, name: str) -> None:
     jobs = flown(
         run, table(root / "workloads" / f"load-{run['load']}.csv"), read_profiles(root / "profiles")
     )
-    found = check(run, jobs, wanted)
+    found = check(run, [jobs], wanted)
     assert found["within"]
     for measure in MEASURES:
         compared: dict[str, Any] = found["compared"][measure]

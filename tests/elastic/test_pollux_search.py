@@ -156,7 +156,7 @@ def test_runs_within_the_band(root: Path, name: str) -> None:
     run = next(row for row in table(root / "targets" / "runs.csv") if row["run"] == name)
     workload = table(root / "workloads" / f"load-{run['load']}.csv")
     jobs = flown(run, workload, read_profiles(root / "profiles"))
-    assert check(run, jobs, {})["within"]
+    assert check(run, [jobs], {})["within"]
 
 
 def test_parameters_are_checked() -> None:

@@ -39,6 +39,7 @@ def test_an_instant_is_told_by_the_clock_of_the_source(
 ) -> None:
     trace = Trace(JOBS, metadata=TraceMetadata("t", "t.csv", epoch=epoch, zone=zone))
     assert moment(trace, 26 * 3600.0) == told
+    assert moment(trace, 1e19).endswith(" after time 0")  # no calendar has that
 
 
 @pytest.mark.parametrize(("columns", "wide"), [(2, False), (3, False), (4, True), (9, True)])

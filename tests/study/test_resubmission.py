@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import windtunnel as wt
+from windtunnel.cli.root import windtunnel
 from windtunnel.schema import as_jobs
 from windtunnel.study.recording import Recording
 from windtunnel.study.resubmission import Habit, learn_habit
@@ -22,6 +29,27 @@ def log_of(*rows: tuple[Any, ...]) -> dict[str, list[Any]]:
     return log | {"start_time": log["submit_time"]}
 
 
+KUEUE = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {{name: default}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {{name: one}}
+spec:
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: default
+      resources:
+      - {{name: nvidia.com/gpu, nominalQuota: {quota}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {{name: a, namespace: default}}
+spec: {{clusterQueue: one}}
+"""
 #: Fifty failures of another user, each tried again after 7 s: a chance of 51 / 52.
 STUBBORN = [
     ("old", -100_000.0 + 1000 * number + after, 10.0, 1.0, status, "x")
@@ -59,6 +87,12 @@ def test_a_habit_by_hand() -> None:
     assert found.pauses.tolist() == [5.0, 1.0]
     assert found.share == 3 / 7
     assert learnt(("bob", 0.0, 10.0, 1.0, "failed", None)).share == 0
+
+
+def test_a_submission_is_another_try_of_one_failure() -> None:
+    batch = [("ann", 0.0, 10.0, 1.0, "failed", "a")] * 10
+    found = learnt(*batch, ("ann", 15.0, 10.0, 1.0, "completed", "a"))
+    assert (found.failures, found.pauses.tolist()) == (10, [5.0])
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -188,13 +222,80 @@ def test_a_what_if_pairs_the_jobs_of_the_log() -> None:
         row["measure"]: row
         for row in WhatIf(before, after, (), "users", None, recording=recording).table()
     }
-    for name, run in (("before", before), ("after", after)):
-        waits = [
-            start - submit
-            for start, submit in zip(
-                run.table["start_time"].to_pylist(),
-                run.jobs["submit_time"].to_pylist(),
-                strict=True,
-            )
-        ]
-        assert table["avg_wait"][name] == pytest.approx(np.mean(waits[: len(rows)]))
+    runs = {"before": before, "after": after}
+    finished = [
+        run.table["status"].to_numpy(zero_copy_only=False)[: len(rows)] for run in runs.values()
+    ]
+    both = (finished[0] == "finished") & (finished[1] == "finished")
+    assert 0 < both.sum() < len(rows)
+    for name, run in runs.items():
+        waits = run.table["start_time"].to_numpy() - run.jobs["submit_time"].to_numpy()
+        assert table["avg_wait"][name] == pytest.approx(waits[: len(rows)][both].mean())
+
+
+def test_a_failure_is_no_completion() -> None:
+    recording = Recording.of(
+        as_jobs(log_of(("ann", 0.0, 1000.0, 1.0, "completed", "a"), *STUBBORN))
+    )
+    before, after = (
+        wt.simulate(recording.jobs, "1x4", arrivals="closed", disruptions=disruptions)
+        for disruptions in (None, {**FAILING, "on_failure": "end"})
+    )
+    found = WhatIf(before, after, (), "users", None, recording=recording)
+    assert (found.num_pairs, found.num_unpaired) == (100, (1, 0))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A log whose failed jobs are tried again, failures, and a site where its users wait."""
+    draw = np.random.default_rng(2)
+    rows = [
+        (f"u{n % 4}", 100.0 * n, float(draw.integers(20, 900)), 1.0, "completed", f"t{n % 5}")
+        for n in range(60)
+    ]
+    rows += [(user, submit + 4_000_000, *rest) for user, submit, *rest in STUBBORN]
+    log = pa.table(
+        {**log_of(*rows), "job_id": [str(n) for n in range(len(rows))], "vc": ["a"] * len(rows)}
+    )
+    pa.csv.write_csv(log, tmp_path / "log.csv")
+    (tmp_path / "dis.toml").write_text('on_failure = "end"\n[job_failures]\nrate = 3.0\n')
+    (tmp_path / "site.toml").write_text(
+        '[site]\ncluster = "1x4"\narrivals = "closed"\ndisruptions = "dis.toml"\n'
+    )
+    (tmp_path / "study.toml").write_text(
+        'traces = ["log.csv"]\nclusters = ["1x4"]\npolicies = ["fifo", "sjf"]\nseeds = 2\n'
+        '[options]\narrivals = "closed"\ndisruptions = "dis.toml"\n'
+    )
+    return tmp_path
+
+
+def test_studies_and_what_ifs_have_attempts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+    def run(*words: str) -> dict[str, Any]:
+        result = CliRunner().invoke(windtunnel, [*words, "--json"])
+        assert result.exit_code == 0, result.stderr
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    run("study", "run", "study.toml", "--out", "out", "--workers", "1")
+    rows = pq.read_table("out/results.parquet").to_pylist()
+    assert [row["status"] for row in rows] == ["ok"] * 4
+    for row in rows:
+        assert row["num_jobs"] > 160
+        for groups in ("weeks", "users", "sizes"):
+            assert sum(group["num_jobs"] for group in row[groups]) == row["num_jobs"]
+    found = run("whatif", "log.csv", "--site", "site.toml", "--nodes", "+1", "--anyway")
+    assert found["measures"]
+    for name, quota in (("now", 4), ("then", 2)):
+        Path(name).mkdir()
+        Path(name, "q.yaml").write_text(KUEUE.format(quota=quota))
+    words = ("--policy", "kueue", "--kueue", "now", "--kueue", "then", "--anyway")
+    found = run("whatif", "log.csv", "--site", "site.toml", *words)
+    (queue,) = found["by_cluster_queue"]
+    assert min(queue["before_jobs"], queue["after_jobs"]) > 160
+    surface = ("--surface", "policy=fifo,sjf", "--out", "page.html", "--anyway")
+    result = CliRunner().invoke(windtunnel, ["whatif", "log.csv", "--site", "site.toml", *surface])
+    assert result.exit_code == 0, result.stderr
+    assert "Closed loop" in result.stdout
+    assert "stretched" not in result.stdout

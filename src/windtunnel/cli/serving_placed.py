@@ -98,6 +98,7 @@ def placed(
     refine = REFINE if asked["refine"] is None else asked["refine"]
     if policy.startswith("sr-replace"):
         length = _stretch(policy)
+        refuse_large(asked | {"policy": "sr", "refine": 0}, drawn, profile, length)
         schedule = rooms.search_schedule(drawn, profile, gpus, length, refine=0, **shared)
         return Placed(policy, schedule.placements[0], schedule)
     refuse_large(asked, drawn, profile)
@@ -107,8 +108,16 @@ def placed(
     return Placed(policy, found.placement, None, found.simulations)
 
 
-def refuse_large(asked: dict[str, Any], drawn: Workload, profile: Profile) -> None:
+def refuse_large(
+    asked: dict[str, Any], drawn: Workload, profile: Profile, length: float = math.inf
+) -> None:
     """Check that a search is not out of all proportion, unless it was allowed to be.
+
+    Args:
+        asked: what was asked for.
+        drawn: the requests.
+        profile: costs and memory.
+        length: of the stretches for each of which it is made, s.
 
     Raises:
         SpecError: it is.
@@ -117,6 +126,7 @@ def refuse_large(asked: dict[str, Any], drawn: Workload, profile: Profile) -> No
     from windtunnel.serving.search.cost import refuse_large_search
 
     if not asked["allow_large"]:
+        span = float(drawn.arrival[-1] - drawn.arrival[0]) if len(drawn) else 0.0
         refuse_large_search(
             drawn,
             profile,
@@ -125,6 +135,7 @@ def refuse_large(asked: dict[str, Any], drawn: Workload, profile: Profile) -> No
             mem_budget=MEM_BUDGET if asked["mem_gib"] is None else asked["mem_gib"] * GIB,
             group=degrees(asked["group"]),
             refine=asked["refine"],
+            times=1 + int(span // length) if length > 0 else 1,
         )
 
 

@@ -25,8 +25,10 @@ from windtunnel.kernel.profile import PROFILE_COMMON, Profile
 from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_MADE, PROMISE_NONE, Promises
 from windtunnel.kernel.state import State
 
-#: Jobs of a line that are looked at together before each by itself.
-RISEN_BLOCK = cython.declare(cython.int, 16)
+#: Two to these powers are jobs of a line that are looked at together before each by itself, and
+#: blocks of them likewise.
+RISEN_BLOCK = cython.declare(cython.int, 4)
+RISEN_REACH = cython.declare(cython.int, 8)
 #: What roundings may make of a time, as a part of it.
 RISEN_SLACK = cython.declare(cython.double, 1e-12)
 #: The node of a rise for jobs that do not go on one node whole.
@@ -54,11 +56,15 @@ class Risen:
         many: of a rise for jobs that do not go on one node whole how many rises of nodes, which
             stand before it, are the same; 0 = it is not known where it is.
         cell_of: where each waiting job stands in its line.
-        first_block: of each line; a block is `RISEN_BLOCK` jobs of a line in order.
+        start_at: promised start of the job in each cell, s.
+        span_at: what it is expected to take, s; inf = it has no promise.
+        first_block: of each line; a block is 2^`RISEN_BLOCK` jobs of a line in order.
+        first_reach: of each line; a reach is 2^`RISEN_REACH` jobs of a line in order. Reaches have
+            their numbers behind those of the blocks.
         most_span: what the longest of a line's jobs is expected to take, s.
         wants_idle: jobs that do not go on one node whole go on empty nodes alone.
-        least_span: what the shortest of a block's jobs is expected to take, s.
-        first_start, last_start: between when all promised starts of a block are, s.
+        least_span: what the shortest of a block's or reach's jobs is expected to take, s.
+        first_start, last_start: between when all promised starts of one are, s.
     """
 
     promises: Promises
@@ -76,7 +82,10 @@ class Risen:
     born: cython.int[::1]
     many: cython.int[::1]
     cell_of: cython.longlong[::1]
+    start_at: cython.double[::1]
+    span_at: cython.double[::1]
     first_block: cython.int[::1]
+    first_reach: cython.int[::1]
     most_span: cython.double[::1]
     wants_idle: cython.bint
     blocks_room: cython.longlong
@@ -118,7 +127,9 @@ class Risen:
         self.heap_job = self.heap_round = numpy.zeros(0, dtype=numpy.int32)
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
         self.cell_of = numpy.zeros(max(promises.state.num_jobs, 1), dtype=numpy.int64)
+        self.start_at, self.span_at = numpy.zeros(0), numpy.zeros(0)
         self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
+        self.first_reach = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
         self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
 
@@ -148,6 +159,10 @@ class Risen:
         self.least_span = numpy.zeros(2 * room)
         self.first_start = numpy.zeros(2 * room)
         self.last_start = numpy.zeros(2 * room)
+
+    def _grow_cells(self) -> None:
+        self.start_at = numpy.zeros(self.lines.slab.shape[0])
+        self.span_at = numpy.zeros(self.lines.slab.shape[0])
 
     # Noting rises.
 
@@ -230,14 +245,21 @@ class Risen:
         at: cython.longlong
         job: cython.int
         block: cython.int = -1
-        most: cython.longlong = self.lines.count // RISEN_BLOCK + self.lines.num_tops
-        if most > self.blocks_room:
+        reach: cython.int
+        most: cython.longlong = (self.lines.count >> RISEN_BLOCK) + self.lines.num_tops
+        reaches: cython.longlong = (self.lines.count >> RISEN_REACH) + self.lines.num_tops
+        if most + reaches > self.blocks_room:
             with cython.gil:
-                self._grow_blocks(most)
+                self._grow_blocks(most + reaches)
+        if self.start_at.shape[0] < self.lines.slab.shape[0]:
+            with cython.gil:
+                self._grow_cells()
+        reach = cython.cast(cython.int, most) - 1
         self.wants_idle = True
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             self.first_block[line] = block + 1
+            self.first_reach[line] = reach + 1
             self.most_span[line] = PROMISE_LEAST
             job = self.lines.head(line)
             self.wants_idle = self.wants_idle and (
@@ -245,25 +267,85 @@ class Risen:
                 or self.state.free.wants_idle_alone(self.state.kind[job])
             )
             for at in range(self.lines.length[line]):
-                if at % RISEN_BLOCK == 0:
+                if at & ((1 << RISEN_BLOCK) - 1) == 0:
                     block += 1
-                    self.least_span[block] = ENDLESS
-                    self.first_start[block] = ENDLESS
-                    self.last_start[block] = -ENDLESS
+                    self._begin_group(block)
+                if at & ((1 << RISEN_REACH) - 1) == 0:
+                    reach += 1
+                    self._begin_group(reach)
                 cell = self.lines.begin[line] + at
                 job = self.lines.slab[cell]
                 self.cell_of[job] = cell
+                self.span_at[cell] = ENDLESS
+                self.start_at[cell] = -ENDLESS
                 if self.promises.what[job] != PROMISE_NONE:
-                    self.most_span[line] = max(self.most_span[line], self.promises.planned(job))
-                    self.least_span[block] = min(self.least_span[block], self.promises.planned(job))
-                    self.first_start[block] = min(self.first_start[block], self.promises.start[job])
-                    self.last_start[block] = max(self.last_start[block], self.promises.start[job])
+                    self.span_at[cell] = self.promises.planned(job)
+                    self.start_at[cell] = self.promises.start[job]
+                    self.most_span[line] = max(self.most_span[line], self.span_at[cell])
+                    self._add_to_group(block, cell)
+                    self._add_to_group(reach, cell)
+
+    @compiled
+    def _begin_group(self, group: cython.int) -> cython.void:
+        """Let a block or reach have no jobs."""
+        self.least_span[group] = ENDLESS
+        self.first_start[group] = ENDLESS
+        self.last_start[group] = -ENDLESS
+
+    @compiled
+    def _add_to_group(self, group: cython.int, cell: cython.longlong) -> cython.void:
+        """Note what the job of a cell is like, of a block or reach."""
+        self.least_span[group] = min(self.least_span[group], self.span_at[cell])
+        self.first_start[group] = min(self.first_start[group], self.start_at[cell])
+        self.last_start[group] = max(self.last_start[group], self.start_at[cell])
+
+    @compiled
+    def _move_cell(self, line: cython.int, cell: cython.longlong) -> cython.void:
+        """Note that the job of a cell starts earlier now."""
+        old: cython.double = self.start_at[cell]
+        first: cython.longlong = self.lines.begin[line]
+        length: cython.longlong = self.lines.length[line]
+        block: cython.int = self._block_of(line, cell)
+        reach: cython.int = self._reach_of(line, cell)
+        at: cython.longlong = (cell - first) >> RISEN_BLOCK << RISEN_BLOCK
+        end: cython.longlong = min(at + (1 << RISEN_BLOCK), length)
+        other: cython.int
+        last: cython.int
+        self.start_at[cell] = self.promises.start[self.lines.slab[cell]]
+        self.first_start[block] = min(self.first_start[block], self.start_at[cell])
+        self.first_start[reach] = min(self.first_start[reach], self.start_at[cell])
+        if old < self.last_start[block]:
+            return
+        self.last_start[block] = -ENDLESS
+        while at < end:
+            self.last_start[block] = max(self.last_start[block], self.start_at[first + at])
+            at += 1
+        if old < self.last_start[reach]:
+            return
+        self.last_start[reach] = -ENDLESS
+        at = (cell - first) >> RISEN_REACH << RISEN_REACH
+        end = min(at + (1 << RISEN_REACH), length)
+        other = self._block_of(line, first + at)
+        last = self._block_of(line, first + end - 1) + 1
+        while other < last:
+            self.last_start[reach] = max(self.last_start[reach], self.last_start[other])
+            other += 1
 
     @compiled
     def _block_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
         return self.first_block[line] + cython.cast(
-            cython.int, (cell - self.lines.begin[line]) // RISEN_BLOCK
+            cython.int, (cell - self.lines.begin[line]) >> RISEN_BLOCK
         )
+
+    @compiled
+    def _reach_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
+        return self.first_reach[line] + cython.cast(
+            cython.int, (cell - self.lines.begin[line]) >> RISEN_REACH
+        )
+
+    @compiled
+    def _begins_reach(self, line: cython.int, cell: cython.longlong) -> cython.bint:
+        return (cell - self.lines.begin[line]) & ((1 << RISEN_REACH) - 1) == 0
 
     @compiled
     def _block_end(
@@ -271,11 +353,11 @@ class Risen:
     ) -> cython.longlong:
         """Return where the block of a cell ends, or the search does."""
         begin: cython.longlong = self.lines.begin[line]
-        return min(end, begin + ((cell - begin) // RISEN_BLOCK + 1) * RISEN_BLOCK)
+        return min(end, begin + ((((cell - begin) >> RISEN_BLOCK) + 1) << RISEN_BLOCK))
 
     @compiled
     def _is_in_vain(self, block: cython.int, is_wide: cython.bint) -> cython.bint:
-        """Return whether the run at hand is long enough for no job of a block."""
+        """Return whether the run at hand is long enough for no job of a block or reach."""
         stop: cython.double = self.run_begin + self.least_span[block]
         if self.last_start[block] <= self.run_begin:
             return True
@@ -388,14 +470,24 @@ class Risen:
         last: cython.longlong
         begin: cython.longlong = cell
         is_wide: cython.bint = self.node[rise] == RISEN_WIDE
+        least: cython.double = self.run_end + RISEN_SLACK * fabs(self.run_end)
         while cell < end:
+            if self._begins_reach(line, cell) and self._is_in_vain(
+                self._reach_of(line, cell), is_wide
+            ):
+                cell = min(cell + (1 << RISEN_REACH), end)
+                continue
             last = self._block_end(line, cell, end)
             if self._is_in_vain(self._block_of(line, cell), is_wide):
                 cell = last
             while cell < last:
-                job = self.lines.slab[cell]
-                if self.promises.start[job] > self.run_begin and self._may(job, is_wide):
-                    return cell if is_wide else self._first_beside(line, rise, begin, cell)
+                if self.start_at[cell] > self.run_begin and (
+                    self.run_begin + self.span_at[cell] <= least
+                    or (is_wide and self.start_at[cell] <= self.run_end)
+                ):
+                    job = self.lines.slab[cell]
+                    if self._may(job, is_wide):
+                        return cell if is_wide else self._first_beside(line, rise, begin, cell)
                 cell += 1
         return end if is_wide else self._first_beside(line, rise, begin, end)
 
@@ -449,6 +541,12 @@ class Risen:
         if self.node[rise] != RISEN_WIDE:
             return end
         while cell < end:
+            if (
+                self._begins_reach(line, cell)
+                and self.first_start[self._reach_of(line, cell)] >= self.end[rise]
+            ):
+                cell = min(cell + (1 << RISEN_REACH), end)
+                continue
             last = self._block_end(line, cell, end)
             if self.first_start[self._block_of(line, cell)] >= self.end[rise]:
                 cell = last
@@ -618,8 +716,6 @@ class Risen:
         found: cython.double
         was_made: cython.bint = self.promises.what[job] == PROMISE_MADE
         first_rise: cython.int = self.count
-        line: cython.int
-        block: cython.int
         if was_made:
             self._note_place(job, old, stop, job)
         self.promises.lift(job)
@@ -629,9 +725,7 @@ class Risen:
             found = self.promises.earliest_from(job, begin, min(old, end))
         if found < old:
             self.promises.enter(job, found)
-            line = self.lines.line_of[job]
-            block = self._block_of(line, self.cell_of[job])
-            self.first_start[block] = min(self.first_start[block], found)
+            self._move_cell(self.lines.line_of[job], self.cell_of[job])
         else:
             self.count = first_rise
             self.promises.enter(job, old)

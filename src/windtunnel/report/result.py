@@ -161,16 +161,22 @@ def notes_of(trace: Trace, *more: Iterable[str]) -> list[str]:
 def moment(trace: Trace, seconds: float) -> str:
     """Return an instant as people read it: the source's wall clock, or the time since time 0.
 
+    What no calendar has (beyond the year 9999) is told as the time since time 0, too.
+
     Args:
         trace: whose epoch and zone count.
         seconds: since time 0.
     """
     about = trace.metadata
+    since = f"{duration(seconds)} after time 0"
     if about.epoch is None:
-        return f"{duration(seconds)} after time 0"
+        return since
     zone = ZoneInfo(about.zone or "UTC")
-    instant = datetime.fromisoformat(about.epoch) + timedelta(seconds=seconds)
-    return f"{instant.astimezone(zone):%Y-%m-%d %H:%M} {clean(about.zone or 'UTC')} time"
+    try:
+        instant = datetime.fromisoformat(about.epoch) + timedelta(seconds=seconds)
+        return f"{instant.astimezone(zone):%Y-%m-%d %H:%M} {clean(about.zone or 'UTC')} time"
+    except OverflowError:
+        return since
 
 
 def left_out_notes(recorded: Recorded) -> list[str]:

@@ -15,6 +15,7 @@ from windtunnel.report.names import clean
 from windtunnel.report.result import Part, Result, notes_of, subtitle_of, table_of
 from windtunnel.report.result_page import page_context
 from windtunnel.report.templating import render
+from windtunnel.study.closed_loop import is_closed
 from windtunnel.study.resolving import cluster_of
 
 if TYPE_CHECKING:
@@ -58,11 +59,18 @@ def surface_answer(
     cluster = clean(cluster_of(base).describe(), 200)
     notes = [
         "Every number is of a run that was flown; nothing between them is interpolated.",
-        (
-            f"As it is: {cluster}. Load: GPU time asked for over what this cluster has while jobs "
-            "come; submissions are stretched to it, also where the number of nodes is another."
-        ),
+        f"As it is: {cluster}.",
     ]
+    if "load" in surface.axes:
+        notes.append(
+            "Load: GPU time asked for over what this cluster has while jobs come; submissions are "
+            "stretched to it, also where the number of nodes is another."
+        )
+    if is_closed(base.site.arrivals):
+        notes.append(
+            "Closed loop: in every run users wait for their jobs, and try those that fail again, "
+            "as in the log."
+        )
     columns = [*map(_label, surface.axes), *(BY_KEY[name].label for name in MEASURES)]
     rows = [[*(_word(value) for value in p.position.values()), *_texts(p)] for p in ranked]
     answer = Result(

@@ -1,7 +1,8 @@
 """Users who submit a failed job again: how often and how soon, as their log has it.
 
 In a log a user *tries again* where a job fails and the user submits one like it within a break
-after its end: as many GPUs of the same type, under the same name where names are known. In a closed
+after its end: as many GPUs of the same type, under the same name where names are known. Each
+submission is another try of one failure, the first that ended before it. In a closed
 loop a job that fails in the flight, and did not in the log, comes again as often and as soon: the
 chance is the log's share of failures that were tried again, the pause one of the log's, both drawn
 from the job and the number of its attempt. So they are the same under every policy.
@@ -94,11 +95,11 @@ def learn_habit(table: pa.Table, end: np.ndarray, pause: float, seed: int) -> Ha
         if how in FAILED_STATUSES and users[row] is not None and np.isfinite(end[row])
     ]
     pauses = []
-    for row in failed:
+    for row in sorted(failed, key=lambda row: float(end[row])):
         times = submitted[users[row], likeness[row]]
         place = bisect_left(times, end[row])
         if place < len(times) and times[place] - end[row] <= pause:
-            pauses.append(times[place] - end[row])
+            pauses.append(times.pop(place) - end[row])  # it is one failure's, not several'
     return Habit(len(failed), np.array(pauses), seed)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.quantiles import quantile_of_counted, quantiles
+from windtunnel.sim.flight import FINISHED
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.timeline import resample
 from windtunnel.study.verdict import Verdict
@@ -128,7 +129,8 @@ class WhatIf:
     def _ended(self) -> tuple[np.ndarray, np.ndarray]:
         """Bool arrays (n,): jobs that finished before, and after."""
         one, other = (
-            ~np.isnan(outcome.flight.end[: self._count]) for outcome in (self.before, self.after)
+            np.asarray(run.flight.status[: self._count] == FINISHED)
+            for run in (self.before, self.after)
         )
         return one, other
 
@@ -172,6 +174,11 @@ class WhatIf:
             found.append((time - self._submit_in(run))[self._both])
         return found[0], found[1]
 
+    def waits_in(self, run: Outcome) -> np.ndarray:
+        """Return how long the jobs waited in one of the runs, s, shape (n,); NaN = no start."""
+        waits: np.ndarray = run.flight.start[: self._count] - self._submit_in(run)
+        return waits
+
     def _submit_in(self, run: Outcome) -> np.ndarray:
         if self.recording is not None:
             return self.recording.submitted_in(run)
@@ -208,7 +215,7 @@ class WhatIf:
         if self.recorded is None:
             return None
         return Verdict.of(
-            self.before.flight.start[: self._count] - self._submit_in(self.before),
+            self.waits_in(self.before),
             self.recorded.flight.start - self._submit,
         )
 

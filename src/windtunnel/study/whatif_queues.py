@@ -24,7 +24,8 @@ _SIDES = ("before", "after")
 def by_cluster_queue(found: WhatIf, manifests: Sequence[Manifests]) -> list[dict[str, Any]]:
     """Return what changes for each ClusterQueue.
 
-    A job counts in the queue to which its ``vc`` leads under each of the two configurations.
+    A job counts in the queue to which its ``vc`` leads under each of the two configurations;
+    attempts of a closed loop's own count as jobs, but are drawn in no interval.
 
     Args:
         found: the two runs.
@@ -39,7 +40,8 @@ def by_cluster_queue(found: WhatIf, manifests: Sequence[Manifests]) -> list[dict
         ``low_preemptions``, ``high_preemptions`` of the change of the preemptions a job that
         started; null where there are fewer than two blocks.
     """
-    sides = [_Side(run, of) for run, of in zip((found.before, found.after), manifests, strict=True)]
+    runs = (found.before, found.after)
+    sides = [_Side(found, run, of) for run, of in zip(runs, manifests, strict=True)]
     names = dict.fromkeys(name for side in sides for name in side.names)
     blocks = found.blocks_of_all
     draws = _draws(found, blocks)
@@ -49,10 +51,10 @@ def by_cluster_queue(found: WhatIf, manifests: Sequence[Manifests]) -> list[dict
         masks = []
         for word, side in zip(_SIDES, sides, strict=True):
             mask = side.queue == name
-            masks.append(mask & ~np.isnan(side.wait))
+            masks.append((mask & ~np.isnan(side.wait))[: len(blocks)])
             row |= {f"{word}_{key}": value for key, value in side.numbers(name, mask).items()}
         for key in ("wait", "preemptions"):
-            values = [getattr(side, key) for side in sides]
+            values = [getattr(side, key)[: len(blocks)] for side in sides]
             row[f"low_{key}"], row[f"high_{key}"] = _interval(values, masks, blocks, draws)
         rows.append(row)
     return rows
@@ -61,11 +63,13 @@ def by_cluster_queue(found: WhatIf, manifests: Sequence[Manifests]) -> list[dict
 class _Side:
     """A run by queue."""
 
-    def __init__(self, run: Outcome, manifests: Manifests) -> None:
+    def __init__(self, found: WhatIf, run: Outcome, manifests: Manifests) -> None:
         leads = queues_by_name(manifests)
         self.names = [queue.name for queue in manifests.queues]
         self.queue = np.array([leads.get(vc or "", "") for vc in run.jobs["vc"].to_pylist()])
         self.wait = run.flight.start - run.submit_time
+        of_log = found.waits_in(run)
+        self.wait[: len(of_log)] = of_log
         self.preemptions = run.flight.preemptions.astype(np.float64)
         self.held = np.nan_to_num(run.num_gpus * run.flight.run_time)
         first, last = horizon(run)

@@ -203,6 +203,8 @@ def replicate(
     g: cython.longlong
     m: cython.longlong
     found: cython.bint = True
+    # What does not fit a group now never will: it only fills.
+    is_full: cython.uchar[::1] = numpy.zeros(groups, dtype=numpy.uint8)
     while found:
         if stopped[0]:
             raise InterruptedError
@@ -217,6 +219,8 @@ def replicate(
         found = False
         for at in range(groups):
             g = group_order[at]
+            if is_full[g]:
+                continue
             for by in range(models):
                 m = model_order[by]
                 if not trial.placed[g, m] and used[g] + weight[trial.config[g], m] <= budget:
@@ -226,6 +230,7 @@ def replicate(
                     break
             if found:
                 break
+            is_full[g] = True
     return best.astype(numpy.bool_), best_score, best_attainment, trial.runs
 
 

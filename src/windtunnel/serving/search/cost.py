@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from windtunnel.serving.profile import Profile
     from windtunnel.serving.workload import Workload
 
-#: Seconds of a request of a simulation, and of a group that it looks at. Measured.
-_REQUEST, _HOST = 1e-8, 5.5e-10
+#: Seconds of a request of a simulation, of a group that it looks at, and of a group that may hold a
+#: model or not. Measured.
+_REQUEST, _HOST, _PLACE = 1e-8, 5.5e-10, 7e-10
 #: Seconds that are spent without being asked to.
 MOST_SECONDS = 15.0
 #: Policies that fill groups greedily; the others make few simulations.
@@ -39,8 +40,11 @@ def refuse_large_search(
     mem_budget: float,
     group: Parallel | int | None,
     refine: int | None,
+    times: int = 1,
 ) -> None:
     """Check that a search is not out of all proportion; the arguments are those of `search`.
+
+    With ``times`` it is made so often, each time of an even part of the requests.
 
     Raises:
         SpecError: it is; or the policy or the group is unknown.
@@ -59,8 +63,9 @@ def refuse_large_search(
             fits = int(np.searchsorted(np.cumsum(weights), mem_budget, side="right"))
             replicas += fits * layout.count(parallel)
         hosts = replicas / max(len(everyone), 1)
-        simulations = replicas / 2 + (REFINE if refine is None else refine) / len(layouts)
-        total += simulations * len(workload) * (2 * _REQUEST + hosts * _HOST)
+        simulations = replicas + (REFINE if refine is None else refine) / len(layouts)
+        of_requests = len(workload) * (_REQUEST + hosts / 2 * _HOST)
+        total += simulations * (of_requests + times * len(layout) * len(everyone) * _PLACE)
     if total > MOST_SECONDS:
         raise SpecError(
             "allow_large",

@@ -92,7 +92,9 @@ def _flown(order: Order) -> pa.Table:
     foresight = _foresight(order.table, run.seed)
     table = jobs if run.load is None else jobs_at_load(jobs, conditions, run.load)
     outcome = fly(table, conditions, foresight)
-    return measured(run, outcome, numbers(jobs, "submit_time"), _energy(order.energy, outcome))
+    # Further attempts of a closed loop are behind the log's jobs, and submitted in the run alone.
+    recorded = np.append(numbers(jobs, "submit_time"), outcome.submit_time[jobs.num_rows :])
+    return measured(run, outcome, recorded, _energy(order.energy, outcome))
 
 
 @lru_cache(maxsize=4)
