@@ -62,7 +62,8 @@ def test_a_fit_explains_as_much_as_the_published_one(root: Path) -> None:
     placed = [((1,), 64), ((2,), 128), ((4,), 128), ((4, 4), 256)]
     fitting = Fitting({(len(p), sum(p), b): app.step_time(p, b) for p, b in placed})
     found = np.array(fitting.fitted().values)
-    assert fitting.objective(found)[0] == pytest.approx(0.0439959409, abs=1e-9)
+    # Processors differ in last bits, and so in where the search stops: by 1.3e-9 so far.
+    assert fitting.objective(found)[0] == pytest.approx(0.0439959409, abs=1e-7)
 
 
 def test_the_gradient_is_the_slope_of_the_error() -> None:
