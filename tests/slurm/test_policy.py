@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import windtunnel as wt
 from windtunnel.cli.root import windtunnel as main
+from windtunnel.errors import PolicyError
 from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
 
 if TYPE_CHECKING:
@@ -267,3 +268,9 @@ def test_licences_that_are_no_licences_are_told(conf: Path) -> None:
     (conf / "slurm.conf").write_text(CONF + "Licenses=matlab:x\n")
     with pytest.raises(wt.TraceError, match="'matlab:x'"):
         wt.simulate(jobs, policy="slurm", slurm_conf=str(conf))
+
+
+def test_a_time_beyond_slurms_clock_is_told() -> None:
+    jobs = {"submit_time": [0.0], "duration": [10.0], "num_gpus": [1.0]}
+    with pytest.raises(PolicyError, match="Slurm counts whole seconds"):
+        wt.simulate(jobs, "1x4", "slurm", decide_every=1e300)

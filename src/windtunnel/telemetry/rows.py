@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
+from windtunnel.arrow_csv import parsed_csv
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import MAX_LINE, not_utf8
 from windtunnel.traces.records import field_counts, line_numbers
@@ -64,8 +65,8 @@ class RowParser:
         handler = None if odd is None else _asking(odd, skipped)
         parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=handler)
         try:
-            table = pcsv.read_csv(
-                pa.BufferReader(pa.py_buffer(block.data)),
+            table = parsed_csv(
+                block.data,
                 read_options=self._read,
                 parse_options=parse,
                 convert_options=self._convert,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
+from windtunnel.arrow_csv import parsed_csv
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
 from windtunnel.traces.parquet import MAGIC, read_parquet
@@ -305,8 +306,8 @@ def parse_text(
     body = memoryview(data)[start:]
     quote_char = '"' if quoted else None
     try:
-        table = pcsv.read_csv(
-            pa.BufferReader(pa.py_buffer(body)),
+        table = parsed_csv(
+            body,
             read_options=pcsv.ReadOptions(column_names=names, block_size=MAX_LINE),
             parse_options=pcsv.ParseOptions(
                 delimiter=delimiter, quote_char=quote_char or False, newlines_in_values=quoted

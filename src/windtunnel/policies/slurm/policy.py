@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.site.slurm import SlurmSite
 
+#: The last second that floats tell from the next one.
+LAST_SECOND = 2**53
+
 
 class Slurm(Policy):
     """Slurm's main loop and backfill cycle, as its configuration says.
@@ -135,6 +138,9 @@ class SlurmRun(Policy):
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Preempt | Wake]:
         """Start whom the loops start, and ask to be woken for the next."""
+        if now > LAST_SECOND:
+            message = f"found a decision; Slurm counts whole seconds, up to {LAST_SECOND:,}."
+            raise PolicyError("slurm", message, time=now)
         controller = self.controller
         finished = cluster.finished
         for job in (*cluster.interrupted, *finished):
