@@ -110,3 +110,12 @@ def test_the_command_flies_sia(machines: Machines, data_dir: Path, tmp_path: Pat
     for text in ("sia:seed=1", "sia:power=1", "sia:rounding=2", "tiresias:power=-1"):
         with pytest.raises(SpecError):
             wt.simulate(jobs, "2x8:rtx", f"pollux:{text}", compat="pollux", throughputs=profiles)
+
+
+def test_a_job_stays_where_the_placement_has_put_it_otherwise() -> None:
+    """Eight GPUs that `spread` has put on two nodes are a place, if no configuration."""
+    jobs = {"submit_time": [0.0, 0.0], "duration": [600.0, 600.0], "num_gpus": [8, 1]}
+    outcome = wt.simulate(
+        jobs, "8x8:A100,4x4:T4", "pollux:sia", placement="spread", penalty=200.0, until=10_000.0
+    )
+    assert outcome.table["end_time"].to_pylist() == [800.0, 800.0]

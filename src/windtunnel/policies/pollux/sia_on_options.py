@@ -67,7 +67,12 @@ class SiaOnOptions(Sia):
     def _goodputs(self, job: Any) -> np.ndarray:
         ways = self._ways[job.job.name]
         most = max(job.most_gpus, min(way.gpus for way in ways))  # the smallest may be untidy
-        return np.array([ways.get(c, 0.0) if c.gpus <= most else 0.0 for c in self._choices])
+        found = np.array([ways.get(c, 0.0) if c.gpus <= most else 0.0 for c in self._choices])
+        current = self._current(job)
+        if current is not None and not found[current]:  # the placement has put it otherwise
+            gpus = self._choices[current].gpus
+            found[current] = max(1 / o.iteration_time for o in job.options if o.num_gpus == gpus)
+        return found
 
     def _restart_time(self, job: Any) -> float:
         return float(job.restart_time)
