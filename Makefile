@@ -122,11 +122,13 @@ test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) -m "slow or hypothesis" --ignore tests/hostile \
 	  --ignore tests/properties -o faulthandler_timeout=900
 
-# Random calls of every command: of a seed that stays, and beside it of one that is new each time.
-# A failure is told with the command that makes the call again.
+# Random calls of every command: of a seed that stays, and beside it of one that is new with each
+# change, so that a change is judged by the same calls wherever, and however often. A failure is told
+# with the command that makes the call again.
 test-fuzz: $(STAMP)
 	calls="$(BIN)/python tests/fuzz/judged.py --calls 5000 --seconds 120"; \
-	  $$calls --seed fixed & fixed=$$!; $$calls; new=$$?; \
+	  $$calls --seed fixed & fixed=$$!; \
+	  $$calls --seed "$$(git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date)"; new=$$?; \
 	  wait $$fixed && exit $$new
 
 # A hostile world: no rights, no home, a read-only root, a full disk, kills; the other Pythons.
