@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windtunnel.cluster.topology.asks import Share
+from windtunnel.cluster.topology.asking import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from windtunnel.cluster.topology.asks import Ask
+    from windtunnel.cluster.topology.asking import Ask
     from windtunnel.cluster.topology.counts import Counts
     from windtunnel.cluster.topology.tree import TopologyTree
 

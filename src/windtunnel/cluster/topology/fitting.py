@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.cluster.topology.asks import Share
+from windtunnel.cluster.topology.asking import Share
 from windtunnel.cluster.topology.balanced import balanced_shares
 from windtunnel.cluster.topology.counts import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.cluster.topology.asks import Ask
+    from windtunnel.cluster.topology.asking import Ask
     from windtunnel.cluster.topology.counts import Counts
     from windtunnel.cluster.topology.places import Path, Place
     from windtunnel.cluster.topology.tree import TopologyTree

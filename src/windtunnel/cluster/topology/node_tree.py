@@ -22,7 +22,7 @@ from windtunnel.cluster.topology.tree import HOST, TopologyTree
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Demand, Where
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.cluster.topology.asks import Ask
+    from windtunnel.cluster.topology.asking import Ask
 
 #: How domains are filled where several would do.
 FILLS = ("best-fit", "least-free", "balanced")
