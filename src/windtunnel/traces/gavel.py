@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import random
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from windtunnel.throughput.measured import Family, ThroughputTable
+    from windtunnel.throughput.measured import ThroughputTable
 
 LICENCE = "MIT (stanford-futuredata/gavel; cite OSDI'20)"
 #: The columns in order, newer and older layout.
@@ -173,20 +172,8 @@ _GANGS = ((0.7, 1), (0.8, 2), (0.95, 4), (1.0, 8))
 #: Multiples of the ideal duration that a deadline allows.
 _SLOS = (1.2, 2.0, 10.0)
 _HIGH_PRIORITY = 5
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One drawn job."""
-
-    model: str
-    command: str
-    family: Family
-    steps: float
-    gang: int
-    weight: int
-    slo: float | None
-    arrival: float
+#: Types of the columns of drawn jobs that their values do not tell.
+_TYPES = {"num_tasks": pa.int32(), "slo": pa.float64()}
 
 
 def generate_gavel(
@@ -220,17 +207,10 @@ def generate_gavel(
         raise SpecError("gap", f"expected a finite number of seconds >= 0, not {quote(gap)}.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
-    drawn = list(_drawn(jobs, gap, seed, multi_gpu=multi_gpu, priorities=priorities, slos=slos))
-    table = conform(pa.table(_columns(drawn, whole_steps=whole_steps)), source="synthetic:gavel")
-    settings = {
-        "jobs": jobs,
-        "gap": gap,
-        "multi_gpu": multi_gpu,
-        "priorities": priorities,
-        "slos": slos,
-        "whole_steps": whole_steps,
-        "seed": seed,
-    }
+    ways = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos}
+    ways["whole_steps"] = whole_steps
+    drawn = list(_drawn(jobs, gap, seed, **ways))
+    columns = {name: pa.array([job[name] for job in drawn], _TYPES.get(name)) for name in drawn[0]}
     notes = ("Durations are ideal ones, on V100s alone: steps over the measured speed.",)
     metadata = TraceMetadata(
         name="synthetic:gavel",
@@ -238,14 +218,22 @@ def generate_gavel(
         licence=LICENCE,
         rows_read=jobs,
         notes=notes,
-        settings=settings,
+        settings={"jobs": jobs, "gap": gap, **ways, "seed": seed},
     )
-    return Trace(table, metadata)
+    return Trace(conform(pa.table(columns), source="synthetic:gavel"), metadata)
 
 
 def _drawn(
-    count: int, gap: float, seed: int, *, multi_gpu: bool, priorities: bool, slos: bool
-) -> Iterator[_Job]:
+    count: int,
+    gap: float,
+    seed: int,
+    *,
+    multi_gpu: bool,
+    priorities: bool,
+    slos: bool,
+    whole_steps: bool,
+) -> Iterator[dict[str, Any]]:
+    """Yield the drawn jobs with the columns that the reader gives for them."""
     # The published generator's own streams; a simulation's draws, no secrets.
     rng, gaps = random.Random(seed + 2), random.Random(seed + 3)  # noqa: S311
     limits = random.Random(seed + 6)  # noqa: S311
@@ -268,34 +256,24 @@ def _drawn(
         slo = limits.choice(_SLOS) if slos else None
         if place and gap:
             arrival += -gap * math.log(1.0 - gaps.random())
-        steps = 60 * minutes * speeds[model, gang]
-        yield _Job(model, command, family, steps, gang, weight, slo, arrival)
-
-
-def _columns(drawn: list[_Job], *, whole_steps: bool) -> dict[str, pa.Array]:
-    """Return the columns that the reader gives for the same jobs."""
-    speeds = gavel_speeds().alone[REFERENCE_TYPE]
-    steps: list[float] = [job.steps for job in drawn]
-    arrivals = [job.arrival for job in drawn]
-    if whole_steps:
-        steps = [int(count) for count in steps]
-        # Arrivals as the file states them: microseconds.
-        arrivals = [float(f"{arrival:f}") for arrival in arrivals]
-    return {
-        "job_id": pa.array([str(number) for number in range(len(drawn))]),
-        "submit_time": pa.array(arrivals),
-        "duration": pa.array(
-            [count / speeds[job.model, job.gang] for count, job in zip(steps, drawn, strict=True)]
-        ),
-        "num_gpus": pa.array([float(job.gang) for job in drawn]),
-        "num_tasks": pa.array([job.gang for job in drawn], pa.int32()),
-        "template": pa.array([job.model for job in drawn]),
-        "workload": pa.array([job.family.name for job in drawn]),
-        "priority": pa.array([float(job.weight) for job in drawn]),
-        "total_steps": pa.array(steps, pa.int64() if whole_steps else pa.float64()),
-        "slo": pa.array([job.slo for job in drawn], pa.float64()),
-        "command": pa.array([job.command for job in drawn]),
-        "working_directory": pa.array([job.family.working_directory for job in drawn]),
-        "steps_argument": pa.array([job.family.steps_argument for job in drawn]),
-        "needs_data": pa.array(["yes" if job.family.needs_data else "no" for job in drawn]),
-    }
+        speed = speeds[model, gang]
+        steps = 60 * minutes * speed
+        if whole_steps:
+            steps = int(steps)
+        yield {
+            "job_id": str(place),
+            # As the file states it: microseconds.
+            "submit_time": float(f"{arrival:f}") if whole_steps else arrival,
+            "duration": steps / speed,
+            "num_gpus": float(gang),
+            "num_tasks": gang,
+            "template": model,
+            "workload": family.name,
+            "priority": float(weight),
+            "total_steps": steps,
+            "slo": slo,
+            "command": command,
+            "working_directory": family.working_directory,
+            "steps_argument": family.steps_argument,
+            "needs_data": "yes" if family.needs_data else "no",
+        }
