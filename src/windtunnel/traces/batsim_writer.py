@@ -170,60 +170,47 @@ def batsim_losses(jobs: pa.Table) -> tuple[str, ...]:
 
 
 def _columns(given: Outgoing) -> dict[str, Sequence[Any]]:
-    """Return the columns of the file, None = an empty cell."""
-    plain = {name: given.cells(name) for name in _CARRIED}
-    submit, start, run = plain["submit_time"], plain["start_time"], plain["duration"]
-    end = [
-        begin + length if last is None and None not in {begin, length} and state in _OVER else last
-        for begin, length, last, state in zip(
-            start, run, plain["end_time"], plain["status"], strict=True
-        )
-    ]
-    state = [_state(*row) for row in zip(
-        plain["status"], start, plain["final_state"], strict=True
-    )]  # fmt: skip
-    turnaround = [_minus(a, b) for a, b in zip(end, submit, strict=True)]
-    workload = [w or _WORKLOAD for w in plain["workload_name"]]
+    """Return the columns of the file; None and NaN = an empty cell."""
+    submit, start, run, last, limit = map(
+        given.floats, ("submit_time", "start_time", "duration", "end_time", "estimate")
+    )
+    untold = np.isnan(last) & np.isin(given.status, _OVER)
+    with np.errstate(over="ignore"):  # infinite then
+        end = np.where(untold, start + run, last)
+        turnaround = end - submit
+        stretch = turnaround / np.where(run > 0, run, np.nan)
+    started = ~np.isnan(start)
+    state = list(map(_state, given.cells("status"), started, given.cells("final_state")))
+    workload = [name or _WORKLOAD for name in given.cells("workload_name")]
+    profiles = zip(given.cells("profile"), run.tolist(), strict=True)
     return {
-        "job_id": _ids(plain["job_id"], workload),
+        "job_id": _ids(given.cells("job_id"), workload),
         "workload_name": workload,
-        "profile": [
-            _number(length) if name is None else name
-            for name, length in zip(plain["profile"], run, strict=True)
-        ],
-        "submission_time": submit,
-        "requested_number_of_resources": plain["num_gpus"],
-        "requested_time": [-1.0 if limit is None else limit for limit in plain["estimate"]],
+        "profile": [_number(length) if name is None else name for name, length in profiles],
+        "submission_time": submit.tolist(),
+        "requested_number_of_resources": given.cells("num_gpus"),
+        "requested_time": np.where(np.isnan(limit), -1.0, limit).tolist(),
         "success": [None if not s else float(s == "COMPLETED_SUCCESSFULLY") for s in state],
         "final_state": state,
-        "starting_time": start,
-        "execution_time": run,
-        "finish_time": end,
-        "waiting_time": [_minus(a, b) for a, b in zip(start, submit, strict=True)],
-        "turnaround_time": turnaround,
-        "stretch": [
-            None if whole is None or not length else whole / length
-            for whole, length in zip(turnaround, run, strict=True)
-        ],
+        "starting_time": start.tolist(),
+        "execution_time": run.tolist(),
+        "finish_time": end.tolist(),
+        "waiting_time": (start - submit).tolist(),
+        "turnaround_time": turnaround.tolist(),
+        "stretch": stretch.tolist(),
         "allocated_resources": _resources(given, start, end),
-        "consumed_energy": [
-            -1.0 if joules is None else joules for joules in plain["consumed_energy"]
-        ],
-        "metadata": plain["metadata"],
+        "consumed_energy": [-1.0 if j is None else j for j in given.cells("consumed_energy")],
+        "metadata": given.cells("metadata"),
     }
 
 
-def _state(status: str | None, start: float | None, told: str | None) -> str | None:
+def _state(status: str | None, started: np.bool_, told: str | None) -> str | None:
     """Return Batsim's word; the one that a file of Batsim had where it still means the same."""
     if told is not None and FINAL_STATES.get(told) == status:
         return told
-    if status == "cancelled" and start is None:
+    if status == "cancelled" and not started:
         return "REJECTED"
     return _STATES.get(status or "")
-
-
-def _minus(later: float | None, earlier: float | None) -> float | None:
-    return None if later is None or earlier is None else later - earlier
 
 
 def _ids(ids: list[str], workloads: list[str]) -> list[str]:
@@ -234,20 +221,19 @@ def _ids(ids: list[str], workloads: list[str]) -> list[str]:
     return [name.removeprefix(f"{workload}!") for name, workload in pairs]
 
 
-def _resources(given: Outgoing, start: list[Any], end: list[Any]) -> list[str | None]:
+def _resources(given: Outgoing, start: np.ndarray, end: np.ndarray) -> list[str | None]:
     """Return each job's interval set."""
     if given.has("allocated_resources"):
         cells = (str(cell or "") for cell in given.cells("allocated_resources"))
         return [_canonical(cell) if cell.strip() else None for cell in cells]
-    gpus = given.cells("num_gpus")
-    ran = [
-        row
-        for row, (begin, count) in enumerate(zip(start, gpus, strict=True))
-        if begin is not None and count
-    ]
-    stays = [(start[row], np.inf if end[row] is None else end[row], int(gpus[row])) for row in ran]
-    sets: list[str | None] = [None] * len(gpus)
-    for row, numbers in zip(ran, number_resources(stays), strict=True):
+    gpus = given.floats("num_gpus")
+    ran = np.flatnonzero(~np.isnan(start) & (gpus > 0))
+    until = np.where(np.isnan(end), np.inf, end)
+    stays = zip(
+        start[ran].tolist(), until[ran].tolist(), gpus[ran].astype(int).tolist(), strict=True
+    )
+    sets: list[str | None] = [None] * len(given)
+    for row, numbers in zip(ran.tolist(), number_resources(list(stays)), strict=True):
         sets[row] = format_intervals(numbers)
     return sets
 
@@ -262,9 +248,7 @@ def _canonical(cell: str) -> str:
     return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
+def _cell(value: str | float | None) -> str:
     if not isinstance(value, str):
         return _number(value) or ""
     if value and not _MUST_QUOTE.intersection(value):
@@ -275,7 +259,8 @@ def _cell(value: Any) -> str:
 
 def _number(value: float | None) -> str | None:
     """Return a number so that it reads back exactly, ``3600`` rather than ``3600.0``."""
-    return None if value is None else repr(float(value)).removesuffix(".0")
+    unknown = value is None or value != value  # noqa: PLR0124 - NaN is not itself
+    return None if unknown else repr(float(value)).removesuffix(".0")
 
 
 @writer("batsim", dates=False, holdings="allocated_resources")
