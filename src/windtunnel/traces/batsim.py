@@ -49,7 +49,8 @@ _ONE_GPU = "A resource of Batsim is taken as one GPU."
 _SHOWN = 5
 #: Holdings are one row a job and resource; beyond this many they are left out, which is told.
 _MAX_HOLDINGS = 20_000_000
-_RESULTS = Layout(
+#: The columns of ``jobs.csv``.
+RESULTS = Layout(
     "batsim",
     columns={
         "job_id": text("job_id"),
@@ -103,7 +104,7 @@ def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     data = read_bytes(path)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return _workload(data, path, bad_rows)
-    rows = _RESULTS.rows(path, found=parse_table(data, source_name(path)))
+    rows = RESULTS.rows(path, found=parse_table(data, source_name(path)))
     rows.note(_ONE_GPU)
     _results(rows)
     trace = rows.trace(bad_rows)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import SchemaError, Violation
 from windtunnel.schema import as_jobs
-from windtunnel.traces.batsim import FINAL_STATES
+from windtunnel.traces.batsim import FINAL_STATES, RESULTS
 from windtunnel.traces.interval_set import (
     MAX_RESOURCES,
     format_intervals,
@@ -37,24 +37,14 @@ COLUMNS: tuple[str, ...] = (
     *("finish_time", "waiting_time", "turnaround_time", "stretch", "allocated_resources"),
     *("consumed_energy", "metadata"),
 )
-_STATES = {
-    "completed": "COMPLETED_SUCCESSFULLY",
-    "failed": "COMPLETED_FAILED",
+#: Of several words that mean one of our states the first; what has none of its own is merged.
+_STATES = {ours: word for word, ours in reversed(FINAL_STATES.items())} | {
     "node_fail": "COMPLETED_FAILED",
     "out_of_memory": "COMPLETED_FAILED",
-    "timeout": "COMPLETED_WALLTIME_REACHED",
-    "cancelled": "COMPLETED_KILLED",
     "preempted": "COMPLETED_KILLED",
-    "running": "RUNNING",
-    "pending": "SUBMITTED",
 }
 _MERGED = ("node_fail", "out_of_memory", "preempted", "unknown")
 _OVER = ("completed", "failed", "node_fail", "out_of_memory", "timeout", "cancelled", "preempted")
-_CARRIED = {
-    *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
-    *("status", "profile", "workload_name", "final_state", "allocated_resources"),
-    *("consumed_energy", "metadata"),
-}
 #: What a run of the simulator says of a job -> our status, and Batsim's word.
 _FLOWN = {
     "finished": ("completed", "COMPLETED_SUCCESSFULLY"),
@@ -99,7 +89,7 @@ def write_batsim(jobs: Any, path: str | Path) -> None:
 
 
 def _outgoing(jobs: Any) -> Outgoing:
-    return Outgoing(jobs, "Batsim", _CARRIED)
+    return Outgoing(jobs, "Batsim", RESULTS.columns)
 
 
 def flown(jobs: Any, outcome: pa.Table) -> pa.Table:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import quote
-from windtunnel.schema import BY_NAME
+from windtunnel.schema import BY_NAME, STATUSES
 from windtunnel.traces.header import header_has
 from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.readers import reader
@@ -37,18 +37,8 @@ if TYPE_CHECKING:
 
     from windtunnel.traces.trace import Trace
 
-#: Slurm's words for how a job ended, as published tables use them.
-SLURM_STATES = {
-    "COMPLETED": "completed",
-    "CANCELLED": "cancelled",
-    "FAILED": "failed",
-    "TIMEOUT": "timeout",
-    "NODE_FAIL": "node_fail",
-    "PREEMPTED": "preempted",
-    "OUT_OF_MEMORY": "out_of_memory",
-    "RUNNING": "running",
-    "PENDING": "pending",
-}
+#: Slurm's words for how a job ended, as published tables use them: ours in capitals.
+SLURM_STATES = {word.upper(): word for word in STATUSES if word != "unknown"}
 _WORDS_SHOWN = 5
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from windtunnel.site.slurm_words import checked, licenses
 from windtunnel.traces.job_trace import counted
+from windtunnel.traces.layout import SLURM_STATES
 from windtunnel.traces.outgoing import Outgoing, is_fraction
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
 from windtunnel.traces.target import write_lines
@@ -36,17 +37,7 @@ FIELDS: tuple[str, ...] = (
     *("Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit", "NNodes"),
     *("NCPUS", "ReqTRES", "AllocTRES", "NodeList", "Reason", "TRESUsageInTot"),
 )
-_WORDS = {
-    "completed": "COMPLETED",
-    "failed": "FAILED",
-    "cancelled": "CANCELLED",
-    "timeout": "TIMEOUT",
-    "node_fail": "NODE_FAIL",
-    "preempted": "PREEMPTED",
-    "out_of_memory": "OUT_OF_MEMORY",
-    "running": "RUNNING",
-    "pending": "PENDING",
-}
+_WORDS = {ours: word for word, ours in SLURM_STATES.items()}
 _UNKNOWN = "Unknown"
 _ID = re.compile(r"([0-9]{1,18}(?:_[0-9]{1,18})?(?:\+[0-9]{1,9})?)(?:#[0-9]+)?", re.ASCII)
 _FORMULA = re.compile(r"(^|\|)(\s*[=+\-@])")

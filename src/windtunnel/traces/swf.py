@@ -113,7 +113,8 @@ def _name(source: str) -> Field:
     return whole(source, "a whole number, or -1 where unknown", unknown=-1)
 
 
-_SWF = Layout(
+#: The columns of a record.
+SWF = Layout(
     "swf",
     columns={
         "job_id": _name("job"),
@@ -139,7 +140,7 @@ _SWF = Layout(
 )
 
 
-@_SWF.reader
+@SWF.reader
 def read_swf(rows: Rows) -> None:
     """Read a log in the Standard Workload Format.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from windtunnel.traces.job_trace import counted
 from windtunnel.traces.outgoing import Outgoing, is_fraction
+from windtunnel.traces.swf import SWF
 from windtunnel.traces.target import write_lines
 from windtunnel.traces.writers import writer
 
@@ -44,10 +45,6 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 #: Columns whose cells are names, with their plural; SWF numbers them.
 _NAMES = {"user": "users", "group": "groups", "template": "executables", "vc": "queues"}
 _NAMES["partition"] = "partitions"
-_CARRIED = {
-    *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
-    *("mem_gib", "status", "preceding_job", "think_time", *_NAMES),
-}
 _EXACT = 2**53
 
 
@@ -89,7 +86,7 @@ def write_swf(
 
 
 def _outgoing(jobs: Any) -> Outgoing:
-    return Outgoing(jobs, "SWF", _CARRIED)
+    return Outgoing(jobs, "SWF", {*SWF.columns, "end_time"})
 
 
 def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
