@@ -15,7 +15,7 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.telemetry.blocks import Meter, file_size, files_of, line_blocks
 from windtunnel.telemetry.clock import LAST_SECOND, epoch_seconds
 from windtunnel.telemetry.exposition import Place, labels_of, place_of, reading_of, without_blanks
-from windtunnel.telemetry.sample_batches import batch, texts
+from windtunnel.telemetry.sample_batches import OTHER_METRIC, batch, texts
 from windtunnel.traces.header import not_utf8
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from windtunnel.telemetry.sample_batches import Tally
 
 PREFIX = "DCGM_"
-OTHER_METRIC = "of a metric that was not asked for"
 NOT_DCGM = "no DCGM metric"
 #: Places of series that are remembered; a file of more is read anew, not wrongly.
 _REMEMBERED = 100_000

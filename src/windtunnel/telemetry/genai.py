@@ -126,24 +126,11 @@ class GenaiTelemetry:
             kinds = self._words(table, KIND)
             joined = pc.binary_join_element_wise(self._name + "[", kinds, "]", "")
             metric = pc.coalesce(joined, metric)
-        if self._metric is None:
-            chosen = pa.array(np.ones(len(time), bool))
-        else:
-            chosen = pc.is_in(metric, value_set=pa.array(list(self._metric), pa.string()))
-        other = len(time) - int(pc.sum(chosen).as_py() or 0)
-        tally.rows_read += other
-        tally.drop("of a metric that was not asked for", other)
-        kept = chosen.to_numpy(zero_copy_only=False)
-        count = int(kept.sum())
-        return batch(
-            tally,
-            time=time[kept],
-            value=value[kept],
-            node=node.filter(chosen),
-            gpu=repeated(None, count),
-            job_id=repeated(None, count),
-            metric=metric.filter(chosen),
-        )
+        wanted = None
+        if self._metric is not None:
+            asked = pc.is_in(metric, value_set=pa.array(list(self._metric), pa.string()))
+            wanted = asked.to_numpy(zero_copy_only=False)
+        return batch(tally, time=time, value=value, node=node, metric=metric, wanted=wanted)
 
     def _words(self, table: pa.Table, name: str) -> pa.Array:
         names = table[name]

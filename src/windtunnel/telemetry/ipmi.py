@@ -20,7 +20,7 @@ from windtunnel.errors import SpecError, TraceError
 from windtunnel.telemetry.blocks import Block, Meter, after_header, file_size, line_blocks
 from windtunnel.telemetry.clock import moments
 from windtunnel.telemetry.rows import RowParser
-from windtunnel.telemetry.sample_batches import batch, repeated
+from windtunnel.telemetry.sample_batches import batch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -103,21 +103,13 @@ class Ipmi:
         time = moments(table[TIME], self._zone, file=str(path), column=TIME, line=line)
         metric = self._metrics_of(table, path)
         node = next((n for n in parser.names if n.lower() in NODE_COLUMNS), None)
-        chosen = np.ones(table.num_rows, bool)
-        if self._metric is not None:
-            chosen = np.isin(metric, list(self._metric))
-        tally.rows_read += int((~chosen).sum())
-        tally.drop("of a metric that was not asked for", int((~chosen).sum()))
-        count = int(chosen.sum())
-        mask = pa.array(chosen)
         return batch(
             tally,
-            time=time[chosen],
-            value=np.asarray(table[POWER].to_numpy(), np.float64)[chosen],
-            node=table[node].combine_chunks().filter(mask) if node else repeated(None, count),
-            gpu=repeated(None, count),
-            job_id=repeated(None, count),
-            metric=pa.array(metric[chosen], pa.string()),
+            time=time,
+            value=np.asarray(table[POWER].to_numpy(), np.float64),
+            node=table[node].combine_chunks() if node else None,
+            metric=pa.array(metric, pa.string()),
+            wanted=None if self._metric is None else np.isin(metric, list(self._metric)),
         )
 
     def _metrics_of(self, table: pa.Table, path: Path) -> np.ndarray:

@@ -112,8 +112,6 @@ class PhillyUtil:
             time=time,
             value=self._values(table, tally),
             node=nodes,
-            gpu=repeated(None, len(time)),
-            job_id=repeated(None, len(time)),
             metric=repeated(self._kind, len(time)),
         )
 
@@ -172,7 +170,6 @@ class PhillyUtil:
             value=matrix.ravel(),
             node=nodes.take(rows),
             gpu=names.take(gpus),
-            job_id=repeated(None, matrix.size),
             metric=repeated(self._kind, matrix.size),
         )
 

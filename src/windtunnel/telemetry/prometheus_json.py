@@ -14,9 +14,9 @@ import numpy as np
 from windtunnel.errors import TraceError, quote
 from windtunnel.telemetry.blocks import Meter, file_size, files_of
 from windtunnel.telemetry.clock import LAST_SECOND
-from windtunnel.telemetry.dcgm import OTHER_METRIC, batch_of
+from windtunnel.telemetry.dcgm import batch_of
 from windtunnel.telemetry.exposition import place_of
-from windtunnel.telemetry.sample_batches import BATCH_ROWS
+from windtunnel.telemetry.sample_batches import BATCH_ROWS, OTHER_METRIC
 from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.source import read_bytes, said
 

@@ -23,6 +23,7 @@ SCHEMA: pa.Schema = companion_schema(SAMPLE_COLUMNS)
 BATCH_ROWS = 2**19
 BLANK = "no value (blank, NaN or offline)"
 INFINITE = "an infinite value"
+OTHER_METRIC = "of a metric that was not asked for"
 
 
 @dataclass
@@ -64,25 +65,31 @@ def batch(
     *,
     time: np.ndarray,
     value: np.ndarray,
-    node: Any,
-    gpu: Any,
-    job_id: Any,
     metric: Any,
+    node: Any = None,
+    gpu: Any = None,
+    job_id: Any = None,
+    wanted: np.ndarray | None = None,
 ) -> pa.RecordBatch:
     """Return the samples among some measurements as one batch, counting the others.
 
     Args:
         time: float64, shape (rows,), s; NaN = the source does not tell.
         value: float64, shape (rows,); NaN = blank.
-        node: Arrow strings, shape (rows,); so are ``gpu``, ``job_id`` and ``metric``.
+        metric: Arrow strings, shape (rows,); so are ``node``, ``gpu`` and ``job_id``, None = nulls.
         gpu: GPU of the node, null = the node as a whole.
         job_id: the job that the source names, null = none.
+        wanted: which are of a metric that was asked for, bool, shape (rows,); None = all.
     """
     moments = pa.array(time, pa.float64(), from_pandas=True)
-    columns = [moments, node, gpu, job_id, metric, pa.array(value, pa.float64())]
+    names = (repeated(None, len(value)) if of is None else of for of in (node, gpu, job_id))
+    columns = [moments, *names, metric, pa.array(value, pa.float64())]
     rows = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-    finite = np.isfinite(value)
     tally.rows_read += len(value)
+    if wanted is not None:
+        tally.drop(OTHER_METRIC, len(value) - int(np.count_nonzero(wanted)))
+        rows, value = rows.filter(pa.array(wanted)), value[wanted]
+    finite = np.isfinite(value)
     kept = int(np.count_nonzero(finite))
     if kept < len(value):
         blank = int(np.count_nonzero(np.isnan(value)))
