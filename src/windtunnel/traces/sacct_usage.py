@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.sacct_table import COMMAND, SacctTable
@@ -62,7 +62,7 @@ def usage(table: SacctTable) -> Usage:
     nodes = _counts(table, ("nnodes", "allocnodes", "reqnodes"))
     cpus = _counts(table, ("ncpus", "alloccpus", "reqcpus"))
     memory = table.parsed("reqmem", parse_memory, "memory as 4000M, 4000Mc or 180Gn")
-    found = Usage([], [], [], [], [], [], 0, 0, 0)
+    rows: list[tuple[Any, ...]] = []
     parts = mixed = per_node = 0
     for row, (whole, one_node) in enumerate(zip(tres, gres, strict=True)):
         spread = nodes[row] if whole.nodes is None else whole.nodes
@@ -77,23 +77,11 @@ def usage(table: SacctTable) -> Usage:
             amount = None if each is None else amount * each
         parts += whole.parts or one_node.parts
         mixed += len(types) > 1
-        found.gpus.append(gpus or 0)
-        found.gpu_types.append("|".join(name for name, _ in types) or None)
-        found.cpus.append(cores)
-        found.mem_gib.append(amount if whole.mem_gib is None else whole.mem_gib)
-        found.nodes.append(spread)
-        found.licenses.append(whole.licenses or None)
-    return Usage(
-        found.gpus,
-        found.gpu_types,
-        found.cpus,
-        found.mem_gib,
-        found.nodes,
-        found.licenses,
-        parts,
-        mixed,
-        per_node,
-    )
+        kinds = "|".join(name for name, _ in types) or None
+        mem = amount if whole.mem_gib is None else whole.mem_gib
+        rows.append((gpus or 0, kinds, cores, mem, spread, whole.licenses or None))
+    columns = (list(column) for column in zip(*rows, strict=True))
+    return Usage(*columns, parts, mixed, per_node)
 
 
 def _first_said(
