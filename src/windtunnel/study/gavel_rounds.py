@@ -19,10 +19,10 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
 from windtunnel.policies.gavel.ideal import fly_ideal
-from windtunnel.policies.gavel.in_rounds import PRICES, GavelPolicy
 from windtunnel.policies.gavel.instance import Entity
 from windtunnel.policies.gavel.published import fly_as_published
 from windtunnel.policies.gavel.rounds import Rounds
+from windtunnel.policies.gavel.totals import DEFAULT_COSTS
 from windtunnel.policies.gavel.work import Rules
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING
@@ -41,6 +41,7 @@ from windtunnel.throughput.measured import (
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.policies.gavel.in_rounds import GavelPolicy
     from windtunnel.policies.gavel.work import Allocator, Work
     from windtunnel.site.conditions import Conditions
 
@@ -341,7 +342,7 @@ def _shares(
     entity_of = np.full(len(rows), -1)
     if policy.allocation.startswith("hierarchical"):
         entities, entity_of = _entities(table, rows, policy)
-    prices = np.array([PRICES.get(name.lower(), math.nan) for name in work.gpu_types])
+    prices = np.array([DEFAULT_COSTS.get(name.lower(), math.nan) for name in work.gpu_types])
     if policy.prices:
         if len(policy.prices) != work.num_types:
             wanted = "/".join(work.gpu_types)

@@ -1,9 +1,9 @@
-"""`Allocation`: what a policy decides: which share of the time each job has each GPU type."""
+"""What a policy is asked, and what it decides: which share of the time jobs have each GPU type."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -59,6 +59,40 @@ class Allocation:
             "iterations": self.iterations,
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a policy is to be computed.
+
+    Attributes:
+        policy: its name.
+        packed: pairs share GPUs.
+        blind: speeds are not known: every job counts as equally fast everywhere.
+        gangs: ``fractional``: a gang may have a share of a type that has fewer GPUs, as published;
+            ``whole``: it may not.
+        merge: merge equal jobs.
+        on_infeasible_slo: ``raise``, or ``drop``: leave out all SLOs where they cannot all be met.
+        seed: of a policy that draws.
+        previous: the allocation before, for policies that let jobs stay.
+        alpha: AlloX's share of jobs looked at.
+        centred: among equally good shares take the centre, not a vertex; of blind policies.
+    """
+
+    policy: str
+    packed: bool = False
+    blind: bool = False
+    gangs: Literal["fractional", "whole"] = "fractional"
+    merge: bool = True
+    on_infeasible_slo: Literal["raise", "drop"] = "raise"
+    seed: int = 0
+    previous: Allocation | None = None
+    alpha: float = 1.0
+    centred: bool = False
+
+    def usable(self, instance: Instance) -> np.ndarray:
+        """Return where a job may have a share, shape (jobs, types)."""
+        return instance.runnable if self.gangs == "whole" else instance.throughputs > 0
 
 
 def allocation_of(

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.policies.gavel import closed_forms, fairness, queues, totals
-from windtunnel.policies.gavel.allocation import Allocation, allocation_of
+from windtunnel.policies.gavel.allocation import Allocation, Asked, allocation_of
 from windtunnel.policies.gavel.centre import centre_of
 from windtunnel.policies.gavel.instance import as_instance, with_costs, with_slos
 from windtunnel.policies.gavel.partitions import solve_in_parts
@@ -24,40 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from windtunnel.policies.gavel.instance import Instance
-
-
-@dataclass(frozen=True)
-class Asked:
-    """How a policy is to be computed.
-
-    Attributes:
-        policy: its name.
-        packed: pairs share GPUs.
-        blind: speeds are not known: every job counts as equally fast everywhere.
-        gangs: ``fractional``: a gang may have a share of a type that has fewer GPUs, as published;
-            ``whole``: it may not.
-        merge: merge equal jobs.
-        on_infeasible_slo: ``raise``, or ``drop``: leave out all SLOs where they cannot all be met.
-        seed: of a policy that draws.
-        previous: the allocation before, for policies that let jobs stay.
-        alpha: AlloX's share of jobs looked at.
-        centred: among equally good shares take the centre, not a vertex; of blind policies.
-    """
-
-    policy: str
-    packed: bool = False
-    blind: bool = False
-    gangs: Literal["fractional", "whole"] = "fractional"
-    merge: bool = True
-    on_infeasible_slo: Literal["raise", "drop"] = "raise"
-    seed: int = 0
-    previous: Allocation | None = None
-    alpha: float = 1.0
-    centred: bool = False
-
-    def usable(self, instance: Instance) -> np.ndarray:
-        """Return where a job may have a share, shape (jobs, types)."""
-        return instance.runnable if self.gangs == "whole" else instance.throughputs > 0
+    from windtunnel.policies.gavel.shares import Solved
 
 
 @dataclass(frozen=True)
@@ -180,164 +145,70 @@ def _proportional(instance: Instance, asked: Asked) -> Allocation:
     return allocation_of(asked.policy, instance, closed_forms.proportional_shares(instance))
 
 
-def _max_min(instance: Instance, asked: Asked) -> Allocation:
-    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
-    best, model, values = fairness.max_min(
-        asked.policy,
-        seen,
-        factors / instance.weights,
-        usable=asked.usable(instance),
-        packed=asked.packed,
-        merge=asked.merge,
-    )
-    if asked.centred:
-        values = centre_of(model, best / model.per_class(factors / instance.weights))
+def _shared(instance: Instance, asked: Asked, found: Solved) -> Allocation:
+    """Return the decision that a solved program stands for, its shares centred where asked."""
+    values = found.values
+    if asked.centred and found.need is not None:
+        values = centre_of(found.model, found.need)
+    levels = {} if found.levels is None else {"levels": found.levels}
     return allocation_of(
-        asked.policy, instance, *model.shares(values), objective=best, iterations=1
+        asked.policy,
+        instance,
+        *found.model.shares(values),
+        objective=found.objective,
+        iterations=found.iterations,
+        **levels,
     )
+
+
+def _max_min(instance: Instance, asked: Asked) -> Allocation:
+    return _shared(instance, asked, fairness.max_min(asked, instance))
 
 
 def _strategy_proof(instance: Instance, asked: Asked) -> Allocation:
-    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
-    mean, shares, discounts = discounted(
-        asked.policy,
-        seen,
-        factors / instance.weights,
-        usable=asked.usable(instance) & (instance.num_gpus > 0),
-        merge=asked.merge,
-    )
+    mean, shares, discounts = discounted(asked, instance)
     return allocation_of(asked.policy, instance, shares, objective=mean, discounts=discounts)
 
 
 def _water_filling(instance: Instance, asked: Asked) -> Allocation:
-    return _filled(instance, asked, hierarchical=False)
+    return _shared(instance, asked, fill(asked, instance))
 
 
 def _hierarchical(instance: Instance, asked: Asked) -> Allocation:
-    if not instance.entities:
-        raise SpecError("instance.entities", f"{asked.policy} needs at least one entity.")
-    return _filled(instance, asked, hierarchical=True)
-
-
-def _filled(instance: Instance, asked: Asked, *, hierarchical: bool) -> Allocation:
-    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
-    filled = fill(
-        asked.policy,
-        seen,
-        factors,
-        usable=asked.usable(instance),
-        packed=asked.packed,
-        merge=asked.merge,
-        hierarchical=hierarchical,
-    )
-    values = filled.values
-    if asked.centred:
-        values = centre_of(filled.model, filled.model.class_throughputs(values))
-    # Each in the unit of its published check values: between entities the weights change.
-    unit = instance.scale_factors if hierarchical else instance.weights
-    return allocation_of(
-        asked.policy,
-        instance,
-        *filled.model.shares(values),
-        objective=filled.objective,
-        levels=filled.levels / unit,
-        iterations=filled.iterations,
-    )
-
-
-def _same_speed(instance: Instance, asked: Asked) -> Instance:
-    """Return the instance as makespan and finish-time policies see it."""
-    instance.require_runnable(asked.policy)
-    instance.require_steps(asked.policy)
-    if not asked.blind:
-        return instance
-    return replace(instance, throughputs=same_speeds(instance.throughputs, instance.gpu_types))
-
-
-def same_speeds(speeds: np.ndarray, gpu_types: tuple[str, ...]) -> np.ndarray:
-    """Return what blind makespan and finish-time policies take for speeds, (jobs, types).
-
-    Each job's speed on V100s for every type, as published; without V100s, or for a job that does
-    not run there, its fastest.
-    """
-    believed = speeds.max(axis=1, initial=0.0)
-    spelt = [name.lower() for name in gpu_types]
-    if "v100" in spelt:
-        known = speeds[:, spelt.index("v100")]
-        believed = np.where(known > 0, known, believed)
-    return np.tile(believed[:, None], (1, len(gpu_types)))
+    return _shared(instance, asked, fill(asked, instance, hierarchical=True))
 
 
 def _makespan(instance: Instance, asked: Asked) -> Allocation:
-    best, model, values = totals.makespan(
-        asked.policy,
-        _same_speed(instance, asked),
-        usable=asked.usable(instance),
-        packed=asked.packed,
-        merge=asked.merge,
-    )
-    if asked.centred and best > 0:
-        values = centre_of(model, model.per_class(instance.steps_left) / best)
-    return allocation_of(
-        asked.policy, instance, *model.shares(values), objective=best, iterations=1
-    )
+    return _shared(instance, asked, totals.makespan(asked, instance))
 
 
 def _finish_time(instance: Instance, asked: Asked) -> Allocation:
-    best, model, values, count = fairness.finish_time(
-        asked.policy,
-        _same_speed(instance, asked),
-        usable=asked.usable(instance),
-        packed=asked.packed,
-        merge=asked.merge,
-    )
-    if asked.centred and best > 0:
-        values = centre_of(model, fairness.needed_by(best, model))
-    return allocation_of(
-        asked.policy, instance, *model.shares(values), objective=best, iterations=count
-    )
+    return _shared(instance, asked, fairness.finish_time(asked, instance))
 
 
 def _total(instance: Instance, asked: Asked) -> Allocation:
-    return _summed(instance, asked, costs=None, slos=False)
+    return _shared(instance, asked, totals.total_throughput(asked, instance))
 
 
 def _total_by_cost(instance: Instance, asked: Asked) -> Allocation:
-    return _summed(instance, asked, costs=totals.costs_of(instance), slos=False)
+    costs = totals.costs_of(instance)
+    return _shared(instance, asked, totals.total_throughput(asked, instance, costs))
 
 
 def _total_by_cost_slos(instance: Instance, asked: Asked) -> Allocation:
     costs = totals.costs_of(instance)
     try:
-        return _summed(instance, asked, costs=costs, slos=True)
+        found = totals.total_throughput(asked, instance, costs, slos=True)
     except InfeasibleError as error:
         if asked.on_infeasible_slo == "raise":
             raise
-        dropped = _summed(instance, asked, costs=costs, slos=False)
+        dropped = _total_by_cost(instance, asked)
         return replace(dropped, notes=(f"All SLOs were dropped: {error.status}.",))
-
-
-def _summed(
-    instance: Instance, asked: Asked, *, costs: np.ndarray | None, slos: bool
-) -> Allocation:
-    best, model, values = totals.total_throughput(
-        asked.policy,
-        instance,
-        usable=asked.usable(instance),
-        packed=asked.packed,
-        merge=asked.merge,
-        costs=costs,
-        slos=slos,
-    )
-    return allocation_of(
-        asked.policy, instance, *model.shares(values), objective=best, iterations=1
-    )
+    return _shared(instance, asked, found)
 
 
 def _quickest(instance: Instance, asked: Asked) -> Allocation:
-    instance.require_steps(asked.policy)
-    instance.require_runnable(asked.policy)
-    seconds, shares = totals.quickest_job(instance, asked.usable(instance))
+    seconds, shares = totals.quickest_job(asked, instance)
     return allocation_of(asked.policy, instance, shares, objective=seconds)
 
 

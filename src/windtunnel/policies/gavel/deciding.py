@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from windtunnel.policies.gavel.allocation import Allocation, shares_of
-from windtunnel.policies.gavel.catalogue import POLICIES, allocate, same_speeds
-from windtunnel.policies.gavel.fairness import believed
+from windtunnel.policies.gavel.allocation import Allocation, Asked, shares_of
+from windtunnel.policies.gavel.catalogue import POLICIES, allocate
+from windtunnel.policies.gavel.fairness import believed, same_speeds
 from windtunnel.policies.gavel.instance import Entity, Instance
 from windtunnel.policies.gavel.isolated_time import IsolatedTime
 from windtunnel.policies.gavel.pairing import PublishedPairs
@@ -123,7 +123,7 @@ class Shares:
         usable = instance.runnable
         if not usable.any(axis=1).all():
             return None  # a decision that the job takes part in names it
-        seen, factors = believed(name, instance, blind=POLICIES[name].blind)
+        seen, factors = believed(Asked(name, blind=POLICIES[name].blind), instance)
         factors = factors / self.weights
         alike = np.column_stack([seen.throughputs, self._gangs, factors, usable])
         kinds, kind_of = np.unique(alike, axis=0, return_inverse=True)

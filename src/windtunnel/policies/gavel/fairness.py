@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.policies.gavel.closed_forms import isolated_throughputs, proportional_throughputs
-from windtunnel.policies.gavel.shares import share_model
+from windtunnel.policies.gavel.shares import Solved, share_model
 
 if TYPE_CHECKING:
+    from windtunnel.policies.gavel.allocation import Asked
     from windtunnel.policies.gavel.instance import Instance
     from windtunnel.policies.gavel.shares import ShareModel
 
@@ -32,72 +33,77 @@ def normalised(instance: Instance) -> np.ndarray:
     return factors
 
 
-def believed(name: str, instance: Instance, *, blind: bool) -> tuple[Instance, np.ndarray]:
+def believed(asked: Asked, instance: Instance) -> tuple[Instance, np.ndarray]:
     """Return the instance as max-min policies see it, and the factors s / prop, shape (jobs,).
 
-    Args:
-        name: the policy's name.
-        instance: the jobs.
-        blind: the policy counts time: one step a second wherever the job is.
+    A blind policy counts time: one step a second wherever the job is.
 
     Raises:
         InfeasibleError: a job can run nowhere.
     """
-    instance.require_runnable(name)
-    if not blind:
+    instance.require_runnable(asked.policy)
+    if not asked.blind:
         return instance, normalised(instance)
     seen = replace(instance, throughputs=np.ones_like(instance.throughputs))
     return seen, instance.scale_factors
 
 
-def max_min(
-    name: str,
-    instance: Instance,
-    factors: np.ndarray,
-    *,
-    usable: np.ndarray,
-    packed: bool,
-    merge: bool,
-) -> tuple[float, ShareModel, np.ndarray]:
-    """Maximise the smallest ``factor x throughput`` over the jobs.
+def same_speed(asked: Asked, instance: Instance) -> Instance:
+    """Return the instance as makespan and finish-time policies see it.
 
-    Args:
-        name: the policy's name.
-        instance: the jobs; speeds are those that the policy believes.
-        factors: shape (jobs,).
-        usable: where a job may have a share, shape (jobs, types).
-        packed: whether pairs share GPUs.
-        merge: whether equal jobs are merged.
-
-    Returns:
-        The smallest product, the model, and a solution's values, shape (columns,).
+    Raises:
+        InfeasibleError: a job can run nowhere.
+        SpecError: a job's steps are not known.
     """
+    instance.require_runnable(asked.policy)
+    instance.require_steps(asked.policy)
+    if not asked.blind:
+        return instance
+    return replace(instance, throughputs=same_speeds(instance.throughputs, instance.gpu_types))
+
+
+def same_speeds(speeds: np.ndarray, gpu_types: tuple[str, ...]) -> np.ndarray:
+    """Return what blind makespan and finish-time policies take for speeds, (jobs, types).
+
+    Each job's speed on V100s for every type, as published; without V100s, or for a job that does
+    not run there, its fastest.
+    """
+    taken = speeds.max(axis=1, initial=0.0)
+    spelt = [name.lower() for name in gpu_types]
+    if "v100" in spelt:
+        known = speeds[:, spelt.index("v100")]
+        taken = np.where(known > 0, known, taken)
+    return np.tile(taken[:, None], (1, len(gpu_types)))
+
+
+def max_min(asked: Asked, instance: Instance) -> Solved:
+    """Maximise the smallest ``factor x throughput / weight`` over the jobs."""
+    seen, factors = believed(asked, instance)
     model, scale, unit = max_min_model(
-        name, instance, factors, usable=usable, packed=packed, merge=merge
+        asked, seen, factors / instance.weights, asked.usable(instance)
     )
     solution = model.lp.solve(then=model.tie_breaks(scale))
     best = solution.objective * unit
-    return best, model, model.topped_up(solution.values, best / scale)
+    need = best / scale
+    return Solved(best, model, model.topped_up(solution.values, need), need=need)
 
 
 def max_min_model(
-    name: str,
-    instance: Instance,
-    factors: np.ndarray,
-    *,
-    usable: np.ndarray,
-    packed: bool,
-    merge: bool,
+    asked: Asked, seen: Instance, factors: np.ndarray, usable: np.ndarray
 ) -> tuple[ShareModel, np.ndarray, float]:
     """Return the program of `max_min`, unsolved, the factor of each class, and its unit.
 
     Its last rows are the classes' levels, its last column is the smallest of them, in that unit.
     Each row is divided by the job's best speed, so that weights of any size leave entries of
     order 1: a solver drops entries and bounds far below that without a word.
+
+    Args:
+        asked: the policy.
+        seen: the jobs; speeds are those that the policy believes.
+        factors: of the throughputs, shape (jobs,).
+        usable: where a job may have a share, shape (jobs, types).
     """
-    model = share_model(
-        name, instance, told_apart=(factors,), usable=usable, packed=packed, merge=merge
-    )
+    model = share_model(asked, seen, usable, (factors,))
     scale = model.per_class(factors)
     best = _best_alone(model)
     highest = scale * best
@@ -110,28 +116,18 @@ def max_min_model(
     return model, scale, unit
 
 
-def finish_time(
-    name: str, instance: Instance, *, usable: np.ndarray, packed: bool, merge: bool
-) -> tuple[float, ShareModel, np.ndarray, int]:
+def finish_time(asked: Asked, instance: Instance) -> Solved:
     """Minimise the largest rho = (t + R/thr) / (I + R/iso) over the jobs.
 
     For a fixed rho the condition is linear: thr >= need(rho) = R / (rho D - t) with
     D = I + R/iso. The program finds the largest z with thr >= z need; its duals price the needs,
     and the rho at which those prices just pay is a lower bound and the next guess. The bounds
     rise to the optimum as Newton's do.
-
-    Returns:
-        The largest rho, the model, a solution's values, and how many programs were solved.
     """
+    usable, instance = asked.usable(instance), same_speed(asked, instance)
     own = isolated_throughputs(instance)
-    model = share_model(
-        name,
-        instance,
-        told_apart=(instance.steps_left, instance.time_since_start, instance.isolated_time),
-        usable=usable,
-        packed=packed,
-        merge=merge,
-    )
+    told_apart = (instance.steps_left, instance.time_since_start, instance.isolated_time)
+    model = share_model(asked, instance, usable, told_apart)
     steps = model.per_class(instance.steps_left)
     since = model.per_class(instance.time_since_start)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,7 +144,7 @@ def finish_time(
     model.lp.add_coefficients(rows, z, -1.0)
     if not going.any():
         model.lp.set_column_bounds(z, 0.0, 1.0)
-        return 0.0, model, model.lp.solve().values, 1
+        return Solved(0.0, model, model.lp.solve().values)
     weights = 1 / model.per_class(own)
     for count in range(1, _MAX_STEPS + 1):
         need = np.where(going, steps / np.maximum(rho * due - since, 1e-300), 0.0)
@@ -164,19 +160,9 @@ def finish_time(
     solution = model.lp.solve(then=model.tie_breaks(weights))
     values = model.topped_up(solution.values, need)
     speeds = model.class_throughputs(values)[going]
-    reached = (since[going] + steps[going] / speeds) / due[going]
-    return float(reached.max()), model, values, count + 1
-
-
-def needed_by(rho: float, model: ShareModel) -> np.ndarray:
-    """Return the steps per second at which each class's jobs finish at ``rho``; (classes,)."""
-    instance = model.instance
-    own = isolated_throughputs(instance)
-    steps, since = instance.steps_left, instance.time_since_start
-    going = steps > 0
-    due = instance.isolated_time + np.divide(steps, own, out=np.zeros_like(steps), where=going)
-    need = np.divide(steps, rho * due - since, out=np.zeros_like(steps), where=going)
-    return model.per_class(need)
+    reached = float(((since[going] + steps[going] / speeds) / due[going]).max())
+    need = np.divide(steps, reached * due - since, out=np.zeros_like(steps), where=going)
+    return Solved(reached, model, values, count + 1, need)
 
 
 def _best_alone(model: ShareModel) -> np.ndarray:

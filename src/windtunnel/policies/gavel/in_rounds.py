@@ -15,8 +15,6 @@ from windtunnel.policies.gavel.catalogue import POLICIES
 PREFIX = "gavel:"
 #: How shares become GPUs: by deficits (`windtunnel.policies.gavel.rounds`), as published, exactly.
 MECHANISMS: tuple[str, ...] = ("deficit", "published", "ideal")
-#: Dollars per GPU hour where none are given: those in the published code.
-PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
 #: Rules inside an entity.
 INNER: tuple[str, ...] = ("fairness", "fifo")
 #: Which of equally good shares; "" = as the mechanism has it.
@@ -33,7 +31,8 @@ class GavelPolicy(Described):
         gap: published mechanism: least seconds between two decisions on shares.
         partitions: parts in which to decide (POP).
         alpha: AlloX's share of the jobs looked at.
-        prices: dollars per GPU hour of the cluster's types, by name; () = `PRICES`.
+        prices: dollars per GPU hour of the cluster's types, by name; () = those in the
+            published code (`windtunnel.policies.gavel.totals.DEFAULT_COSTS`).
         by: the jobs' column that names their entity, for hierarchical policies.
         weights: of the entities in order of their names; () = all 1.
         inner: rule inside all entities.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from windtunnel.policies.gavel.allocation import Allocation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windtunnel.policies.gavel.allocation import Asked
     from windtunnel.policies.gavel.instance import Instance
 
 #: Objectives of parts that add up; of the others the worst part's counts.
@@ -25,20 +26,8 @@ _SUMS = ("max_sum", "total_throughput")
 _SMALLER_IS_BETTER = ("min_total_duration", "makespan", "finish_time_fairness")
 
 
-class _Asked(Protocol):
-    """What of a request a split needs."""
-
-    @property
-    def policy(self) -> str:
-        """The policy's name."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of the split."""
-
-
 def solve_in_parts(
-    instance: Instance, compute: Callable[[Instance], Allocation], asked: _Asked, parts: int
+    instance: Instance, compute: Callable[[Instance], Allocation], asked: Asked, parts: int
 ) -> Allocation:
     """Solve each part alone and put the shares together.
 

@@ -11,7 +11,7 @@ Narayanan et al., OSDI'20, sections 3.1 and 4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from windtunnel.optimize.tie_breaking import distinct_costs
 from windtunnel.policies.gavel.closed_forms import equal_split
 
 if TYPE_CHECKING:
+    from windtunnel.policies.gavel.allocation import Asked
     from windtunnel.policies.gavel.instance import Instance, JobId
 
 #: A pair must beat running one after the other by more than rounding.
@@ -159,29 +160,41 @@ class ShareModel:
         return np.bincount(of, self.speeds * values[columns], minlength=len(self.classes.counts))
 
 
+class Solved(NamedTuple):
+    """What a policy's program comes to.
+
+    Attributes:
+        objective: the value reached.
+        model: the shares.
+        values: a solution's values, shape (columns,).
+        iterations: how often it was solved.
+        need: steps per second of each class's jobs that the objective asks for, shape (classes,);
+            None = it asks for none.
+        levels: normalised throughput at which each job froze, shape (jobs,); of water filling.
+    """
+
+    objective: float
+    model: ShareModel
+    values: np.ndarray
+    iterations: int = 1
+    need: np.ndarray | None = None
+    levels: np.ndarray | None = None
+
+
 def share_model(
-    name: str,
-    instance: Instance,
-    *,
-    told_apart: tuple[np.ndarray, ...] = (),
-    usable: np.ndarray | None = None,
-    packed: bool = False,
-    maximize: bool = True,
-    merge: bool = True,
+    asked: Asked, instance: Instance, usable: np.ndarray, told_apart: tuple[np.ndarray, ...] = ()
 ) -> ShareModel:
-    """Build the shares of an instance.
+    """Build the shares of an instance, to be maximised over.
 
     Args:
-        name: what to call the model in errors.
-        instance: the jobs and GPUs.
+        asked: whether pairs count and equal jobs are merged.
+        instance: the jobs and GPUs; speeds are those that the policy believes.
+        usable: where a job may have a share, shape (jobs, types).
         told_apart: what the policy reads of a job besides speeds and gang, one array of shape
             (jobs,) each: jobs that differ in one are not merged.
-        usable: where a job may have a share, shape (jobs, types); default where it has a speed.
-        packed: use the instance's pairs.
-        maximize: sense of the objective.
-        merge: merge jobs that are equal.
     """
-    mask = (instance.throughputs > 0 if usable is None else usable) & (instance.num_gpus > 0)
+    packed, merge = asked.packed, asked.merge
+    mask = usable & (instance.num_gpus > 0)
     useful = _useful_pairs(instance) if packed else np.zeros((len(instance.pairs), 0), bool)
     kept = np.asarray(useful.any(axis=1))
     classes = _classes(instance, (*told_apart, *mask.T), merge=merge)
@@ -189,7 +202,7 @@ def share_model(
     if merge and not _interchangeable(instance, classes, pair_classes, pair_of):
         classes = _classes(instance, (), merge=False)
         pair_classes, pair_of, first_pair = _class_pairs(instance, classes, kept)
-    lp = LinearProgram(name, maximize=maximize)
+    lp = LinearProgram(asked.policy, maximize=True)
     ids, types = instance.job_ids, instance.gpu_types
     rows = np.argwhere(mask[classes.first])
     columns = lp.add_columns("share of job", _Labels(rows, classes.first, ids, types))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.optimize.tie_breaking import distinct_costs
+from windtunnel.policies.gavel.allocation import Asked
 from windtunnel.policies.gavel.fairness import max_min_model
 from windtunnel.policies.gavel.shares import within_limits
 
@@ -58,7 +59,7 @@ class StandingMaxMin:
         one_each = jobs.keep(first)
         self._no_pairs = np.empty((0, len(jobs.gpu_types)))
         self._model, scale, _ = max_min_model(
-            name, one_each, factors[first], usable=usable[first], packed=False, merge=False
+            Asked(name, merge=False), one_each, factors[first], usable[first]
         )
         self._gangs = one_each.scale_factors
         columns = self._model.single

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import InfeasibleError, SpecError, quote
-from windtunnel.policies.gavel.shares import share_model
+from windtunnel.policies.gavel.fairness import same_speed
+from windtunnel.policies.gavel.shares import Solved, share_model
 
 if TYPE_CHECKING:
+    from windtunnel.policies.gavel.allocation import Asked
     from windtunnel.policies.gavel.instance import Instance
     from windtunnel.policies.gavel.shares import ShareModel
 
@@ -20,22 +22,10 @@ if TYPE_CHECKING:
 DEFAULT_COSTS = {"k80": 0.135, "p100": 0.43, "v100": 0.74}
 
 
-def makespan(
-    name: str, instance: Instance, *, usable: np.ndarray, packed: bool, merge: bool
-) -> tuple[float, ShareModel, np.ndarray]:
-    """Minimise the time T until all jobs are done: maximise u = 1/T with thr >= steps x u.
-
-    Returns:
-        T in seconds, the model, and a solution's values, shape (columns,).
-    """
-    model = share_model(
-        name,
-        instance,
-        told_apart=(instance.steps_left,),
-        usable=usable,
-        packed=packed,
-        merge=merge,
-    )
+def makespan(asked: Asked, instance: Instance) -> Solved:
+    """Minimise the time T until all jobs are done: maximise u = 1/T with thr >= steps x u."""
+    usable, instance = asked.usable(instance), same_speed(asked, instance)
+    model = share_model(asked, instance, usable, (instance.steps_left,))
     steps = model.per_class(instance.steps_left)
     fastest = model.per_class(np.where(usable, instance.throughputs, 0.0).max(axis=1))
     alone = steps / fastest
@@ -43,34 +33,25 @@ def makespan(
     pace = model.lp.add_columns("pace", ["1/makespan"], cost=1.0)
     if unit == 0:
         model.lp.set_column_bounds(pace, 0.0, 1.0)
-        return 0.0, model, model.lp.solve().values
+        return Solved(0.0, model, model.lp.solve().values)
     rows = model.lp.add_rows("work of job", model.labels(), lower=0.0)
     of, columns = model.entries.T
     model.lp.add_coefficients(rows[of], columns, model.speeds / fastest[of])
     model.lp.add_coefficients(rows, pace, -alone / unit)
     solution = model.lp.solve(then=model.tie_breaks(1 / fastest))
     best = unit / solution.objective
-    return best, model, model.topped_up(solution.values, steps / best)
+    need = steps / best
+    return Solved(best, model, model.topped_up(solution.values, need), need=need)
 
 
 def total_throughput(
-    name: str,
-    instance: Instance,
-    *,
-    usable: np.ndarray,
-    packed: bool,
-    merge: bool,
-    costs: np.ndarray | None = None,
-    slos: bool = False,
-) -> tuple[float, ShareModel, np.ndarray]:
+    asked: Asked, instance: Instance, costs: np.ndarray | None = None, *, slos: bool = False
+) -> Solved:
     """Maximise the sum of steps per second, over dollars per GPU hour where ``costs`` are given.
 
     Args:
-        name: the policy's name.
+        asked: the policy.
         instance: the jobs.
-        usable: where a job may have a share, shape (jobs, types).
-        packed: whether pairs share GPUs.
-        merge: whether equal jobs are merged.
         costs: of each type, shape (types,).
         slos: whether every job with a deadline ahead must be able to meet it.
 
@@ -78,7 +59,7 @@ def total_throughput(
         InfeasibleError: the deadlines cannot be met; names the jobs.
     """
     apart = (instance.steps_left, instance.slo_seconds_left) if slos else ()
-    model = share_model(name, instance, told_apart=apart, usable=usable, packed=packed, merge=merge)
+    model = share_model(asked, instance, asked.usable(instance), apart)
     ones = np.ones(len(model.classes.counts))
     worth = model.throughput_costs(ones)
     if costs is not None:
@@ -88,10 +69,10 @@ def total_throughput(
     unit = float(worth.max(initial=0.0)) or 1.0
     model.lp.set_costs(np.arange(model.lp.num_columns), worth / unit)
     if slos:
-        _add_deadlines(name, model)
+        _add_deadlines(asked.policy, model)
     breaks = model.tie_breaks(ones)[1:]
     solution = model.lp.solve(then=breaks)
-    return solution.objective * unit, model, solution.values
+    return Solved(solution.objective * unit, model, solution.values)
 
 
 def _add_deadlines(name: str, model: ShareModel) -> None:
@@ -138,7 +119,7 @@ def costs_of(instance: Instance) -> np.ndarray:
     return values
 
 
-def quickest_job(instance: Instance, usable: np.ndarray) -> tuple[float, np.ndarray]:
+def quickest_job(asked: Asked, instance: Instance) -> tuple[float, np.ndarray]:
     """Give the job that can finish first its fastest GPU type; the others get nothing.
 
     Minimising min_i steps/thr is not convex, but it is the best of one trivial program a job.
@@ -146,6 +127,9 @@ def quickest_job(instance: Instance, usable: np.ndarray) -> tuple[float, np.ndar
     Returns:
         Seconds until it is done, and shares, shape (jobs, types); ties go to the first job.
     """
+    instance.require_steps(asked.policy)
+    instance.require_runnable(asked.policy)
+    usable = asked.usable(instance)
     speeds = np.where(usable & instance.runnable, instance.throughputs, 0.0)
     with np.errstate(divide="ignore"):
         seconds = instance.steps_left / speeds.max(axis=1)

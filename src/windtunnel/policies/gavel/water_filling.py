@@ -9,18 +9,19 @@ of the others, as many as possible are raised together a little, until none can 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import InfeasibleError, SpecError, quote
-from windtunnel.policies.gavel.shares import share_model
+from windtunnel.policies.gavel.fairness import believed
+from windtunnel.policies.gavel.shares import Solved, share_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.optimize import Solution
+    from windtunnel.policies.gavel.allocation import Asked
     from windtunnel.policies.gavel.instance import Instance
     from windtunnel.policies.gavel.shares import ShareModel
 
@@ -35,61 +36,32 @@ _PRICE = 1e-7
 _SLACKS = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
-@dataclass(frozen=True)
-class Filled:
-    """A filled instance.
-
-    Attributes:
-        objective: the first and lowest water level: the smallest weighted normalised throughput.
-        levels: normalised throughput (factor x throughput) at which each job froze; (jobs,).
-        model: the shares.
-        values: a solution's values, shape (columns,).
-        iterations: how often the water rose.
-    """
-
-    objective: float
-    levels: np.ndarray
-    model: ShareModel
-    values: np.ndarray
-    iterations: int
-
-
-def fill(
-    name: str,
-    instance: Instance,
-    factors: np.ndarray,
-    *,
-    usable: np.ndarray,
-    packed: bool,
-    merge: bool,
-    hierarchical: bool = False,
-) -> Filled:
+def fill(asked: Asked, instance: Instance, *, hierarchical: bool = False) -> Solved:
     """Fill an instance.
 
     Args:
-        name: the policy's name.
-        instance: the jobs; speeds are those that the policy believes.
-        factors: factor x throughput is the normalised throughput, weights apart; shape (jobs,).
-        usable: where a job may have a share, shape (jobs, types).
-        packed: whether pairs share GPUs.
-        merge: whether equal jobs are merged.
+        asked: the policy.
+        instance: the jobs.
         hierarchical: weigh by entities instead of the jobs' own weights alone.
 
+    Returns:
+        The objective is the first and lowest water level, the smallest weighted normalised
+        throughput; levels are each in the unit of its published check values: between entities the
+        weights change.
+
     Raises:
-        SpecError: hierarchical, and a job has no entity.
+        SpecError: hierarchical, and there are no entities or a job has none.
     """
+    if hierarchical and not instance.entities:
+        raise SpecError("instance.entities", f"{asked.policy} needs at least one entity.")
+    usable = asked.usable(instance)
+    instance, factors = believed(asked, instance)
     rank = _ranks(instance) if hierarchical else np.zeros(instance.num_jobs)
     if hierarchical and (instance.job_entities < 0).any():
-        row = int(np.argmin(instance.job_entities))
-        raise SpecError("entity", f"{name}: job {quote(instance.job_ids[row])} has no entity.")
-    model = share_model(
-        name,
-        instance,
-        told_apart=(factors, instance.weights, instance.job_entities * hierarchical, rank),
-        usable=usable,
-        packed=packed,
-        merge=merge,
-    )
+        who = quote(instance.job_ids[int(np.argmin(instance.job_entities))])
+        raise SpecError("entity", f"{asked.policy}: job {who} has no entity.")
+    told_apart = (factors, instance.weights, instance.job_entities * hierarchical, rank)
+    model = share_model(asked, instance, usable, told_apart)
     basin = _Basin(model, model.per_class(factors))
     frozen = np.zeros(len(model.classes.counts), bool)
     levels = np.zeros(len(frozen))
@@ -103,7 +75,10 @@ def fill(
         heights.append(height)
         levels = levels + weights * height
         frozen |= stuck
-    return Filled(heights[0], levels[model.classes.of], model, basin.settled(levels), len(heights))
+    values = basin.settled(levels)
+    unit = instance.scale_factors if hierarchical else instance.weights
+    need, levels = model.class_throughputs(values), levels[model.classes.of] / unit
+    return Solved(heights[0], model, values, len(heights), need, levels)
 
 
 class _Basin:
