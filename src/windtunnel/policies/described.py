@@ -1,4 +1,7 @@
-"""Policies that are only a description: a name with parameters, which `windtunnel.study` runs."""
+"""Policies that decide nothing by themselves: what they are made into for a run does.
+
+Some are only a description: a name with parameters, which `windtunnel.study` runs.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,42 @@ from windtunnel.sim.contract import Policy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windtunnel.sim.contract import Start
+    from windtunnel.sim.contract import Decision
 
 
-class Described(Policy):
+class PerRun(Policy):
+    """Options of a policy, which decides within a run: ``for_run`` returns who does.
+
+    Attributes:
+        refusal: what is said to who asks it nonetheless.
+    """
+
+    refusal: ClassVar[str] = "decides within a run only: see for_run(problem)"
+
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterable[Decision]:
+        """Refuse to.
+
+        Raises:
+            PolicyError: always.
+        """
+        raise PolicyError(self.label, self.refusal)
+
+
+class Described(PerRun):
     """A policy that an engine cannot ask by itself.
 
     Attributes:
         prefix: what its names begin with: ``gavel:``.
-        runs: how it runs, for who asks it nonetheless.
         text: the policy as it was asked for.
     """
 
     prefix: ClassVar[str]
-    runs: ClassVar[str] = "in rounds only"
+    refusal = "runs in rounds only: see windtunnel.simulate"
     preemptive = True
     queueing = "skip"
     text: str
@@ -64,21 +89,3 @@ class Described(Policy):
     def label(self) -> str:
         """The policy as it was asked for."""
         return self.text
-
-    @property
-    def tier(self) -> int:
-        """3: it decides on everything."""
-        return 3
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterable[Start]:
-        """Refuse to: it is not an engine's decisions that it is made of.
-
-        Raises:
-            PolicyError: always.
-        """
-        raise PolicyError(self.label, f"runs {self.runs}: see windtunnel.simulate")

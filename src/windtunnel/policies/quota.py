@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.parts import holding_types
-from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.errors import SpecError, quote
+from windtunnel.policies.described import PerRun
 from windtunnel.policies.quota_books import Held, open_accounts, parts
 from windtunnel.policies.quota_numbers import in_numbers
 from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
@@ -58,7 +59,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Quota(Policy):
+class Quota(PerRun):
     """Each virtual cluster has a quota of GPUs; unused quota may be lent and reclaimed.
 
     Args:
@@ -123,19 +124,6 @@ class Quota(Policy):
         elif quotas is not None:
             given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
             self.quotas = given
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterator[Start | Preempt | Wake]:
-        """Refuse to: what it decides depends on the run.
-
-        Raises:
-            PolicyError: always; `for_run` returns the policy that decides.
-        """
-        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
 
     def for_run(self, problem: Problem) -> Policy:
         """Return the quotas at work on these jobs.

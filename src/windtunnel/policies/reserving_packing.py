@@ -21,6 +21,7 @@ import numpy as np
 
 from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.policies.described import PerRun
 from windtunnel.sim.contract import Policy, Start, Wake
 from windtunnel.time_span import seconds
 
@@ -51,7 +52,7 @@ BANDWIDTH: dict[str, float] = {
 HIGH, LOW = 0, 1
 
 
-class ReservingPacking(Policy):
+class ReservingPacking(PerRun):
     """High-GPU tasks first and on strong GPU types first, the others on weak ones first.
 
     Args:
@@ -85,19 +86,6 @@ class ReservingPacking(Policy):
         self.attempts = tuple(seconds("attempt", step) for step in steps)
         if not self.attempts:
             raise SpecError("attempt", f"found {quote(attempt)}; expected seconds >= 0.")
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterator[Start | Wake]:
-        """Refuse to: what it decides depends on the run.
-
-        Raises:
-            PolicyError: always; `for_run` returns the policy that decides.
-        """
-        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
 
     def for_run(self, problem: Problem) -> Policy:
         """Return the policy at work on these jobs.

@@ -14,6 +14,7 @@ import numpy as np
 
 from windtunnel.cluster.topology.places import Place
 from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies.described import PerRun
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.manifests import Manifests, read_manifests
@@ -43,7 +44,7 @@ MOST_CYCLES = 200
 QUIET = 3
 
 
-class Kueue(Policy):
+class Kueue(PerRun):
     """Kueue's queues, cohorts, flavors and topologies, read from its manifests.
 
     Args:
@@ -101,14 +102,6 @@ class Kueue(Policy):
         if self.manifests is None:
             raise PolicyError(self.label, "needs manifests: Kueue.from_manifests(DIR)")
         return quotas_of(self.manifests, self.gpu)
-
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:  # noqa: ARG002 - one contract
-        """Refuse to: what it decides depends on the run.
-
-        Raises:
-            PolicyError: always; `for_run` returns the policy that decides.
-        """
-        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
 
     def for_run(self, problem: Problem) -> Policy:
         """Return the manifests at work on these jobs.

@@ -60,7 +60,7 @@ class PolluxPolicy(Described):
     """
 
     prefix = PREFIX
-    runs = "with compat=pollux, or as an elastic policy"
+    refusal = "runs with compat=pollux, or as an elastic policy: see windtunnel.simulate"
     elastic = True
 
     def __init__(

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies.described import PerRun
 from windtunnel.policies.slurm.site_of import check_nodes, read_site_folder, site_of_problem
 from windtunnel.sim.contract import Policy, Preempt, Wake
 from windtunnel.sim.slurm.asked import requests_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 LAST_SECOND = 2**53
 
 
-class Slurm(Policy):
+class Slurm(PerRun):
     """Slurm's main loop and backfill cycle, as its configuration says.
 
     Args:
@@ -48,14 +49,6 @@ class Slurm(Policy):
         if isinstance(site, str):
             raise SpecError("slurm", "a folder of Slurm's files is given as conf=FOLDER.")
         self.site = read_site_folder(conf) if conf is not None else site
-
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Wake]:  # noqa: ARG002 - one contract
-        """Refuse to: what it decides depends on the run.
-
-        Raises:
-            PolicyError: always; `for_run` returns the policy that decides.
-        """
-        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
 
     def for_run(self, problem: Problem) -> Policy:
         """Return slurmctld at work on these jobs.
