@@ -8,6 +8,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ from windtunnel.throughput.network import cards
 from windtunnel.throughput.objective import Objective
 from windtunnel.throughput.prediction import predicted_time, three_d_rows
 from windtunnel.throughput.profiled import ProfiledPoint
-from windtunnel.throughput.three_d import features, fit_costs, predict
+from windtunnel.throughput.three_d import Sizes, features, fit_costs, predict
 from windtunnel.throughput.validation import validate
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def test_fits_agree_with_the_authors(
     path = data_dir / "morphling/profile/history_params.csv"
     with path.open(encoding="utf-8-sig") as file:
         kept = next(row for row in csv.DictReader(file) if row["model"] == name)
-    found = dataclasses.asdict(refit(training_model(name)).parameters)
+    found = msgspec.structs.asdict(refit(training_model(name)).parameters)
     for key, value in found.items():
         allowed = loose if key == "k_const" and loose else within
         assert value == pytest.approx(float(kept[key]), rel=allowed), key
@@ -268,33 +269,22 @@ def test_3d_plans_are_predicted(name: str, rows: int, mean: float, worst: float)
     assert sum(e.points for e in errors) == rows
     assert all(e.mean_percent is not None and e.mean_percent < mean for e in errors)
     assert all(e.max_percent is not None and e.max_percent < worst for e in errors)
-    paid = [
-        features(
-            plan,
-            shape,
-            batch=model.global_batch_size,
-            parameters=model.parameters or 0,
-            hidden=model.hidden or 0,
-            layers=model.layers or 0,
-            sequence=model.sequence or 0,
-            gpus_per_card=2,
-        )
-        for plan, shape, _ in measured
-    ]
+    assert model.sizes is not None
+    assert model.gpus_per_card == 2
+    paid = [features(plan, shape, model.sizes) for plan, shape, _ in measured]
     times = [seconds for _, _, seconds in measured]
     assert fit_costs(paid, times) == pytest.approx(model.three_d, rel=1e-6, abs=1e-9)
 
 
 def test_3d_features_by_hand() -> None:
     """Pipeline 2, tensor 2, data 4 on 2 nodes of 8: replicas of a stage fill one node."""
-    sizes = {"batch": 8, "parameters": 1000 * 2**20, "hidden": 2**10, "layers": 4}
-    sizes |= {"sequence": 2**10, "gpus_per_card": 2}
-    found = features(Plan.parse("224"), (8, 8), **sizes)
+    sizes = Sizes(8, 1000 * 2**20, 2**10, 4, 2**10, 2)
+    found = features(Plan.parse("224"), (8, 8), sizes)
     # tensor: 32 * 2^20 * (1/2) * 4 layers * 2 samples / 2^20 MB = 128 MB; data: 8000 * (3/4) / 4
     assert found == pytest.approx((1 / 16, 1 / 16, 0.128, 0, 1.5, 0, 1))
-    spread = features(Plan.parse("224"), (4, 4, 4, 4), **sizes)
+    spread = features(Plan.parse("224"), (4, 4, 4, 4), sizes)
     assert spread[4:6] == pytest.approx((0, 2 * 1.5 / 2))  # two groups over the two cards
-    split = features(Plan.parse("141"), (2, 2), **sizes)
+    split = features(Plan.parse("141"), (2, 2), sizes)
     assert split[2] == 0
     assert split[3] > 0
     assert predict((1, 0, 2, 0, 0, 0, 3), (1, 9, 2, 9, 9, 9, 3)) == 14

@@ -8,8 +8,10 @@ perfect), o what crosses PCIe for an optimizer on CPUs, theta = parameters / 2^2
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 if TYPE_CHECKING:
     from windtunnel.throughput.plans import Plan
@@ -23,8 +25,7 @@ _REDUCED, _OFFLOADED = 8.0, 4.0
 _BETWEEN_NODES = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is fitted to a model's measured points, in the published order.
 
     Attributes:
@@ -47,7 +48,7 @@ class Parameters:
 
     def as_tuple(self) -> tuple[float, ...]:
         """Return the seven numbers in the published order."""
-        return astuple(self)
+        return msgspec.structs.astuple(self)
 
 
 @dataclass(frozen=True, slots=True)

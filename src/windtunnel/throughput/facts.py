@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windtunnel.throughput.options import as_shape
+from windtunnel.throughput.three_d import Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,6 +104,16 @@ class TrainingFacts:
     gpu_type: str | None = None
     provenance: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> Sizes | None:
+        """What costs of 3D plans depend on; None = not all of it is known."""
+        known = self.parameters, self.hidden, self.layers, self.sequence
+        parameters, hidden, layers, sequence = known
+        if parameters is None or hidden is None or layers is None or sequence is None:
+            return None
+        batch, per_card = self.global_batch_size, self.gpus_per_card
+        return Sizes(batch, parameters, hidden, layers, sequence, per_card)
 
     def is_measured(self, plan: Plan, shape: Sequence[int]) -> bool:
         """Return whether this plan was measured on this very shape, and ran."""

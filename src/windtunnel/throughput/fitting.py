@@ -93,7 +93,7 @@ def fit(
     """
     if not points:
         raise SpecError("points", "found none of a data-parallel plan on one node to fit to.")
-    minimize = _optimizer()
+    minimize = scipy_optimize().minimize
     objective = Objective(points, theta=theta, pcie=pcie, nvlink=nvlink)
     start, bounds = _box(objective, points)
     how = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": _PRECISE}
@@ -106,7 +106,7 @@ def fit(
     extra = dict(zip(objective.extras, values[7:], strict=True))
     links = {"pcie": pcie, "nvlink": nvlink}
     links |= {name: SCALE / extra[name] for name in links if name in extra}
-    names = tuple(Parameters.__dataclass_fields__)
+    names = Parameters.__struct_fields__
     return Fit(
         parameters=Parameters(*values[:7]),
         bandwidths=_bandwidths(links, points),
@@ -135,15 +135,20 @@ def _descend(minimize: Any, objective: Objective, start: list[float], how: dict[
     return min(ends, key=lambda end: float(end.fun))
 
 
-def _optimizer() -> Any:
+def scipy_optimize() -> Any:
+    """Return scipy's optimizers.
+
+    Raises:
+        SpecError: scipy is missing.
+    """
     try:
-        from scipy.optimize import minimize
+        import scipy.optimize
     except ImportError as error:
         raise SpecError(
             "fit",
             'needs scipy, which is not installed; install it with: pip install "windtunnel[ml]".',
         ) from error
-    return minimize
+    return scipy.optimize
 
 
 def _box(

@@ -144,30 +144,15 @@ def _suspects(points: MeasuredPoints) -> list[str]:
 def _with_3d(model: TrainingModel, notes: list[str]) -> TrainingModel:
     """Return the model with costs of 3D plans, where enough were measured."""
     rows = three_d_rows(model)
-    parameters, hidden, layers, sequence = (
-        model.parameters, model.hidden, model.layers, model.sequence
-    )  # fmt: skip
     if not rows:
         return model
-    if parameters is None or hidden is None or layers is None or sequence is None:
+    if model.sizes is None:
         notes.append("3D plans are not predicted: hidden, layers or sequence is not given.")
         return model
     if len(rows) <= len(COSTS):
         notes.append(f"3D plans are not predicted: {len(rows)} points for {len(COSTS)} costs.")
         return model
-    paid = [
-        features(
-            plan,
-            shape,
-            batch=model.global_batch_size,
-            parameters=parameters,
-            hidden=hidden,
-            layers=layers,
-            sequence=sequence,
-            gpus_per_card=model.gpus_per_card,
-        )
-        for plan, shape, _ in rows
-    ]
+    paid = [features(plan, shape, model.sizes) for plan, shape, _ in rows]
     return replace(model, three_d=fit_costs(paid, [seconds for _, _, seconds in rows]))
 
 

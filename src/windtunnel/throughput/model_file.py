@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,25 +36,19 @@ class _Links(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nvlink: float | None
 
 
-class _Seven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    k_bwd: float
-    k_sync: float
-    k_opt: float
-    k_os_offload: float
-    k_const: float
-    k_off: float
-    k_swap: float
-
-
 class _File(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag=FORMAT
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="format",
+    tag=FORMAT,
 ):
     """One file; `model_data` writes it. The last three entries tell of the fit, to readers."""
 
     name: str
     title: str
     global_batch_size: int
-    points: list[_Point]
     parameters: int | None = None
     hidden: int | None = None
     layers: int | None = None
@@ -65,8 +59,9 @@ class _File(
     gpus_per_card: int = 1
     gpu_memory_gib: float | None = None
     offload_threads: int | None = None
-    fitted: _Seven | None = None
+    fitted: Parameters | None = None
     three_d: _SEVEN | None = None
+    points: list[_Point]
     gpu_type: str | None = None
     provenance: str = ""
     fit: dict[str, Any] | None = None
@@ -74,42 +69,29 @@ class _File(
     notes: list[str] = []
 
 
+#: Entries that a model has under the same names, the numbers among them all above 0.
+_POSITIVE = ("global_batch_size", "parameters", "hidden", "layers", "sequence", "forward_time")
+_POSITIVE += ("network", "gpus_per_card", "gpu_memory_gib", "offload_threads")
+_SAME = ("name", "title", *_POSITIVE, "fitted", "three_d", "gpu_type", "provenance")
+
+
 def model_data(model: TrainingModel) -> dict[str, Any]:
     """Return a model as plain data, which `read_model` understands; infinities are null."""
     links = model.bandwidths
-    return {
-        "format": FORMAT,
-        "name": model.name,
-        "title": model.title,
-        "global_batch_size": model.global_batch_size,
-        "parameters": model.parameters,
-        "hidden": model.hidden,
-        "layers": model.layers,
-        "sequence": model.sequence,
-        "forward_time": model.forward_time,
-        "bandwidths": None
-        if links is None
-        else {
-            name: value if math.isfinite(value) else None for name, value in asdict(links).items()
-        },
-        "network": model.network,
-        "gpus_per_card": model.gpus_per_card,
-        "gpu_memory_gib": model.gpu_memory_gib,
-        "offload_threads": model.offload_threads,
-        "fitted": None if model.fitted is None else asdict(model.fitted),
-        "three_d": None if model.three_d is None else list(model.three_d),
-        "points": [
-            {
-                "plan": row.plan.name,
-                "placement": row.placement,
-                "iteration_time": row.iteration_time,
-                "cpu_threads": row.threads,
-            }
+    file = _File(
+        **{name: getattr(model, name) for name in _SAME},
+        bandwidths=None if links is None else _Links(_finite(links.pcie), _finite(links.nvlink)),
+        points=[
+            _Point(row.plan.name, row.placement, row.iteration_time, row.threads)
             for row in model.table.rows
         ],
-        "gpu_type": model.gpu_type,
-        "provenance": model.provenance,
-    }
+    )
+    data: dict[str, Any] = msgspec.to_builtins(file)
+    return {name: value for name, value in data.items() if name not in ("fit", "errors", "notes")}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def read_model(path: str | Path) -> TrainingModel:
@@ -209,14 +191,8 @@ def _model(read: _File) -> TrainingModel:
         plan = Plan.parse(point.plan)
         plan.degrees(sum(parse_placement(point.placement)))  # refuses a plan of other GPUs
         rows.append(Measurement(plan, point.placement, point.iteration_time, point.cpu_threads))
-    checked: dict[str, float | None] = {
-        name: getattr(read, name)
-        for name in ("global_batch_size", "parameters", "hidden", "layers", "sequence")
-    }
-    checked |= {name: getattr(read, name) for name in ("forward_time", "network", "gpus_per_card")}
-    checked |= {name: getattr(read, name) for name in ("gpu_memory_gib", "offload_threads")}
-    for name, value in checked.items():
-        _positive(name, value)
+    for name in _POSITIVE:
+        _positive(name, getattr(read, name))
     links = read.bandwidths
     if links is not None:
         _positive("bandwidths.pcie", links.pcie)
@@ -231,26 +207,11 @@ def _model(read: _File) -> TrainingModel:
     if min(read.three_d or (0.0,)) < 0:
         raise TraceError("the model", "numbers >= 0", column="three_d", value=read.three_d)
     return TrainingModel(
-        name=read.name,
-        title=read.title,
-        global_batch_size=read.global_batch_size,
+        **{name: getattr(read, name) for name in _SAME},
         table=MeasuredTable(tuple(rows)),
-        parameters=read.parameters,
-        hidden=read.hidden,
-        layers=read.layers,
-        sequence=read.sequence,
-        forward_time=read.forward_time,
         bandwidths=None
         if links is None
         else Bandwidths(links.pcie or math.inf, links.nvlink or math.inf),
-        network=read.network,
-        gpus_per_card=read.gpus_per_card,
-        gpu_memory_gib=read.gpu_memory_gib,
-        offload_threads=read.offload_threads,
-        fitted=None if fitted is None else Parameters(**msgspec.structs.asdict(fitted)),
-        three_d=read.three_d,
-        gpu_type=read.gpu_type,
-        provenance=read.provenance,
         notes=tuple(read.notes),
     )
 

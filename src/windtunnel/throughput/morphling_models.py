@@ -139,40 +139,30 @@ def throughput_model(
     return register
 
 
+#: Entries of a record that a model has under the same names.
+_SAME = ("name", "title", "global_batch_size", "parameters", "hidden", "layers", "sequence")
+_SAME += ("limits", "forward_time", "forward_divisors", "network", "three_d", "offload_threads")
+_SAME += ("reference_iteration_time",)
+
+
 def _model(record: _Record, facts: _Facts) -> TrainingModel:
     fitted = record.fitted or record.hand_kept
     plan = Plan.parse
     stored = record.stored
     return TrainingModel(
-        name=record.name,
-        title=record.title,
-        global_batch_size=record.global_batch_size,
-        parameters=record.parameters,
-        hidden=record.hidden,
-        layers=record.layers,
-        sequence=record.sequence,
+        **{name: getattr(record, name) for name in _SAME},
         table=MeasuredTable(tuple(_measurements(record))),
-        limits=record.limits,
         placements={
             plan(word): tuple(map(parse_placement, where))
             for word, where in record.placements.items()
         },
-        forward_time=record.forward_time,
-        forward_divisors=record.forward_divisors,
         bandwidths=Bandwidths(*record.bandwidths),
-        network=record.network,
         gpus_per_card=facts.gpus_per_card,
         gpu_memory_gib=facts.gpu_memory_gib,
-        three_d=record.three_d,
         fitted=None if fitted is None else Parameters(*fitted),
         profile=tuple(ProfiledPoint(plan(row[0]), *row[1:]) for row in record.profile.rows),
-        offload_threads=record.offload_threads,
-        reference_iteration_time=record.reference_iteration_time,
         stored=StoredRecord(
-            parameters=stored.parameters,
-            hidden=stored.hidden,
-            layers=stored.layers,
-            sequence=stored.sequence,
+            *(stored.parameters, stored.hidden, stored.layers, stored.sequence),
             bandwidths=Bandwidths(*stored.bandwidths),
             fitted=Parameters(*stored.fitted),
             sizes={gpus: tuple(where) for gpus, where in stored.sizes},

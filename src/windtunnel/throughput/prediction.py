@@ -97,20 +97,9 @@ def three_d_rows(model: TrainingFacts) -> list[tuple[Plan, Shape, float]]:
 
 
 def _three_d(model: TrainingFacts, plan: Plan, shape: Shape) -> float | str:
-    sizes = model.parameters, model.hidden, model.layers, model.sequence
     if model.three_d is None:
         return "no model is fitted to 3D plans"
-    parameters, hidden, layers, sequence = sizes
-    if parameters is None or hidden is None or layers is None or sequence is None:
+    if model.sizes is None:
         return "the model's size is unknown"
-    paid = features(
-        plan,
-        shape,
-        batch=model.global_batch_size,
-        parameters=parameters,
-        hidden=hidden,
-        layers=layers,
-        sequence=sequence,
-        gpus_per_card=model.gpus_per_card,
-    )
+    paid = features(plan, shape, model.sizes)
     return predict(model.three_d, paid)

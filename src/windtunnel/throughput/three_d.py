@@ -16,11 +16,11 @@ non-negative least squares of relative errors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from windtunnel.errors import SpecError
+from windtunnel.throughput.fitting import scipy_optimize
 from windtunnel.throughput.network import cards
 
 if TYPE_CHECKING:
@@ -35,36 +35,32 @@ Costs: TypeAlias = tuple[float, float, float, float, float, float, float]
 _MEBI = 2.0**20
 
 
-def features(
-    plan: Plan,
-    shape: Shape,
-    *,
-    batch: int,
-    parameters: int,
-    hidden: int,
-    layers: int,
-    sequence: int,
-    gpus_per_card: int,
-) -> Costs:
+class Sizes(NamedTuple):
+    """What of a model decides how often costs are paid; see `TrainingFacts`."""
+
+    batch: int
+    parameters: int
+    hidden: int
+    layers: int
+    sequence: int
+    gpus_per_card: int
+
+
+def features(plan: Plan, shape: Shape, of: Sizes) -> Costs:
     """Return how often each of the seven costs is paid in an iteration.
 
     Args:
         plan: a 3D plan.
         shape: GPUs on each node.
-        batch: samples of the global batch.
-        parameters: number of parameters.
-        hidden: hidden size.
-        layers: layers.
-        sequence: tokens of a sample.
-        gpus_per_card: GPUs that share a network card.
+        of: the model.
     """
     pipeline, tensor, data = plan.degrees(sum(shape))
-    exchanged = 32 * hidden * sequence * (tensor - 1) / tensor * layers * batch / data
+    exchanged = 32 * of.hidden * of.sequence * (tensor - 1) / tensor * of.layers * of.batch / data
     exchanged /= 1000 * _MEBI
-    reduced = 8 * parameters * (data - 1) / data / (pipeline * tensor) / (1000 * _MEBI)
+    reduced = 8 * of.parameters * (data - 1) / data / (pipeline * tensor) / (1000 * _MEBI)
     split = any(gpus % tensor for gpus in shape)
     spans = tensor * data > min(shape)
-    through = tensor * reduced / cards(shape, gpus_per_card)
+    through = tensor * reduced / cards(shape, of.gpus_per_card)
     return (
         1 / (pipeline * tensor * data),
         (1 - 1 / pipeline) / (tensor * data),
@@ -91,18 +87,6 @@ def fit_costs(rows: Sequence[Costs], seconds: Sequence[float]) -> Costs:
     Raises:
         SpecError: scipy is missing.
     """
-    solve = _least_squares()
     times = np.array(seconds)
-    found, _ = solve(np.array(rows) / times[:, None], np.ones(len(times)))
+    found, _ = scipy_optimize().nnls(np.array(rows) / times[:, None], np.ones(len(times)))
     return tuple(map(float, found))  # type: ignore[return-value] # seven columns
-
-
-def _least_squares() -> Any:
-    try:
-        from scipy.optimize import nnls
-    except ImportError as error:
-        raise SpecError(
-            "fit",
-            'needs scipy, which is not installed; install it with: pip install "windtunnel[ml]".',
-        ) from error
-    return nnls
