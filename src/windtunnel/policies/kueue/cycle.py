@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from windtunnel.policies.kueue.flavors import Mode
 from windtunnel.policies.kueue.nominating import Nomination, Nominator
 from windtunnel.policies.kueue.ordering import by_share, by_time
@@ -15,8 +17,6 @@ from windtunnel.policies.kueue.usage import goes_by_usage, local_queue
 from windtunnel.policies.kueue.waiting import Line, Pending, pending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windtunnel.policies.kueue.objects import Workload
     from windtunnel.policies.kueue.preempting import Victim
     from windtunnel.policies.kueue.quota_tree import QuotaNode
@@ -175,7 +175,7 @@ class _Round:
                 return
             nomination = self._again(nomination)
             if nomination.mode is Mode.FIT:  # it fits once the others are gone
-                self._hold(nomination)
+                self._count(holding_of(nomination))
                 self.scheduler.back(nomination, at_once=True)
                 return
         elif not self._fits(nomination):
@@ -231,9 +231,10 @@ class _Round:
                 kept[what] = max(0, min(amount, owned - used))
             else:
                 kept[what] = amount if limit is None else min(amount, owned + limit - used)
-        holding = Holding(
-            nomination.pending.workload, node, kept, tuple(nomination.places.values())
-        )
+        self._count(msgspec.structs.replace(holding_of(nomination), usage=kept))
+
+    def _count(self, holding: Holding) -> None:
+        """Count what a head would hold, until the cycle is over."""
         self.state.occupy(holding)
         self.held.append(holding)
 
@@ -247,21 +248,9 @@ class _Round:
                 return False
             return anywhere or self.state.has_room(list(nomination.places.values()))
 
-    def _hold(self, nomination: Nomination) -> Holding:
-        """Count what a head would hold."""
-        holding = Holding(
-            nomination.pending.workload,
-            nomination.queue,
-            nomination.assignment.usage,
-            tuple(nomination.places.values()),
-        )
-        self.state.occupy(holding)
-        self.held.append(holding)
-        return holding
-
     def _preempt(self, nomination: Nomination) -> None:
         """Tell the victims to go; the head is tried again when they are gone."""
-        self._hold(nomination)
+        self._count(holding_of(nomination))
         self.victims += nomination.victims
         self.going.update(victim.holding for victim in nomination.victims)
         nomination.pending.tried = {}
@@ -272,7 +261,7 @@ class _Round:
 
     def _admit(self, nomination: Nomination) -> None:
         """Let a head start."""
-        self._hold(nomination)
+        self._count(holding_of(nomination))
         self.admitted.append(nomination)
         line = self.scheduler.lines[nomination.queue]
         if line.sticky is nomination.pending:
@@ -284,11 +273,11 @@ class _Round:
             self.state.vacate(holding)
 
 
-def holding_of(nomination: Nomination, reserved_at: float) -> Holding:
-    """Return what an admitted workload holds.
+def holding_of(nomination: Nomination, reserved_at: float = 0.0) -> Holding:
+    """Return what a head holds once it is admitted.
 
     Args:
-        nomination: as the cycle admitted it.
+        nomination: what it is to hold.
         reserved_at: when, s.
     """
     return Holding(
@@ -298,8 +287,3 @@ def holding_of(nomination: Nomination, reserved_at: float) -> Holding:
         tuple(nomination.places.values()),
         reserved_at,
     )
-
-
-def everybody(lines: Iterable[Line]) -> list[Pending]:
-    """Return all who wait."""
-    return [waits for line in lines for waits in (*line.active(), *line.aside())]

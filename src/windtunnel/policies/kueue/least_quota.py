@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from windtunnel.policies.kueue.manifests import changed_quotas
 from windtunnel.policies.kueue.one_job import ruling
 
 if TYPE_CHECKING:
     from windtunnel.policies.kueue.manifests import Manifests
+    from windtunnel.policies.kueue.objects import FlavorResource, Quota
     from windtunnel.policies.kueue.snapshots import Snapshot
     from windtunnel.policies.kueue.written_jobs import WrittenJob
 
@@ -132,31 +134,17 @@ def _nominal(groups: Any) -> dict[tuple[str, str], int]:
     }
 
 
-def with_quotas(manifests: Manifests, name: str, nominal: dict[tuple[str, str], int]) -> Manifests:
+def with_quotas(manifests: Manifests, name: str, nominal: dict[FlavorResource, int]) -> Manifests:
     """Return manifests with other nominal quotas of one queue."""
     replace = msgspec.structs.replace
 
-    def changed(queue: Any) -> Any:
-        groups = tuple(
-            replace(
-                group,
-                flavors=tuple(
-                    replace(
-                        of,
-                        quotas={
-                            resource: replace(
-                                quota,
-                                nominal=nominal.get((of.flavor, resource), quota.nominal),
-                            )
-                            for resource, quota in of.quotas.items()
-                        },
-                    )
-                    for of in group.flavors
-                ),
-            )
-            for group in queue.resource_groups
-        )
-        return replace(queue, resource_groups=groups)
+    def changed(what: FlavorResource, quota: Quota) -> Quota:
+        return replace(quota, nominal=nominal.get(what, quota.nominal))
 
-    queues = tuple(changed(of) if of.name == name else of for of in manifests.queues)
+    queues = tuple(
+        replace(of, resource_groups=changed_quotas(of.resource_groups, changed))
+        if of.name == name
+        else of
+        for of in manifests.queues
+    )
     return replace(manifests, queues=queues)

@@ -22,7 +22,12 @@ from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.yaml_files import Document, documents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from windtunnel.policies.kueue.objects import FlavorResource, Quota
+
+    _Groups = tuple[objects.ResourceGroup, ...]
 
 #: What fair sharing goes by unless the configuration says otherwise.
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -68,6 +73,17 @@ class Manifests(msgspec.Struct, frozen=True):
             SpecError: a cycle of cohorts.
         """
         return QuotaTree(self.queues, self.cohorts)
+
+
+def changed_quotas(groups: _Groups, changed: Callable[[FlavorResource, Quota], Quota]) -> _Groups:
+    """Return resource groups whose quotas are changed, each by its flavor and resource."""
+    replace = msgspec.structs.replace
+
+    def of_flavor(of: objects.FlavorQuotas) -> objects.FlavorQuotas:
+        quotas = {r: changed((of.flavor, r), quota) for r, quota in of.quotas.items()}
+        return replace(of, quotas=quotas)
+
+    return tuple(replace(group, flavors=tuple(map(of_flavor, group.flavors))) for group in groups)
 
 
 def read_manifests(path: str | Path, *, queues: bool = True) -> Manifests:

@@ -17,8 +17,8 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
-from windtunnel.policies.kueue.manifests import Manifests, read_manifests
-from windtunnel.policies.kueue.objects import FlavorQuotas, Quota, ResourceGroup
+from windtunnel.policies.kueue.manifests import Manifests, changed_quotas, read_manifests
+from windtunnel.policies.kueue.objects import Quota
 from windtunnel.policies.kueue.pods_ready import Unready
 from windtunnel.policies.kueue.site_trees import flavor_types, site_nodes, trees
 from windtunnel.policies.kueue.state import State
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.policies.kueue.cycle import Changes
+    from windtunnel.policies.kueue.objects import FlavorResource
     from windtunnel.policies.kueue.state import Holding
     from windtunnel.policies.kueue.waiting import Pending
     from windtunnel.policies.quotas import Quotas
@@ -381,33 +382,19 @@ def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
     if units == 1:
         return manifests
 
-    def scaled(quota: Quota) -> Quota:
+    def scaled(what: FlavorResource, quota: Quota) -> Quota:
+        if what[1] != gpu:
+            return quota
         limits = (quota.nominal, quota.borrowing_limit, quota.lending_limit)
         nominal, borrow, lend = (None if of is None else of * units for of in limits)
         return Quota(nominal or 0, borrow, lend)
 
-    def groups(of: tuple[ResourceGroup, ...]) -> tuple[ResourceGroup, ...]:
-        return tuple(
-            ResourceGroup(
-                tuple(
-                    FlavorQuotas(
-                        flavor.flavor,
-                        {r: scaled(q) if r == gpu else q for r, q in flavor.quotas.items()},
-                    )
-                    for flavor in group.flavors
-                ),
-                group.resources,
-            )
-            for group in of
-        )
+    def all_scaled(of: Any) -> Any:
+        groups = changed_quotas(of.resource_groups, scaled)
+        return msgspec.structs.replace(of, resource_groups=groups)
 
-    replace = msgspec.structs.replace
-    return replace(
+    return msgspec.structs.replace(
         manifests,
-        queues=tuple(
-            replace(q, resource_groups=groups(q.resource_groups)) for q in manifests.queues
-        ),
-        cohorts=tuple(
-            replace(c, resource_groups=groups(c.resource_groups)) for c in manifests.cohorts
-        ),
+        queues=tuple(map(all_scaled, manifests.queues)),
+        cohorts=tuple(map(all_scaled, manifests.cohorts)),
     )
