@@ -38,19 +38,10 @@ def resolve_optimizer(given: Any) -> BatchSizeOptimizer:
     >>> resolve_optimizer("zeus:window=10").window
     10
     """
-    if isinstance(given, str):
-        found = _named(given, OPTIMIZERS, "optimizer")
-        if isinstance(found, BatchSizeOptimizer):
-            return found
-        return resolve_optimizer(found)
-    made = _object(given, BatchSizeOptimizer)
-    if made is not None:
-        return made
-    if callable(given) and not isinstance(given, type):
-        return FunctionOptimizer(given)
-    raise PolicyError(
-        type(given).__name__, "expected an optimiser's name, BatchSizeOptimizer or function"
-    )
+    found = _named(given, OPTIMIZERS, "optimizer") if isinstance(given, str) else given
+    if callable(found) and not isinstance(found, type | BatchSizeOptimizer):
+        return FunctionOptimizer(found)
+    return _made(found, BatchSizeOptimizer, "an optimiser's name, BatchSizeOptimizer or function")
 
 
 def resolve_power_limits(given: Any) -> PowerLimitOptimizer:
@@ -63,21 +54,17 @@ def resolve_power_limits(given: Any) -> PowerLimitOptimizer:
     >>> resolve_power_limits("jit:by=energy").name
     'jit:by=energy'
     """
-    if isinstance(given, str):
-        found = _named(given, POWER_LIMITS, "power limits")
-        if isinstance(found, PowerLimitOptimizer):
-            return found
-        return resolve_power_limits(found)
-    made = _object(given, PowerLimitOptimizer)
-    if made is not None:
-        return made
-    raise PolicyError(
-        type(given).__name__, "expected a power-limit optimiser's name or PowerLimitOptimizer"
-    )
+    found = _named(given, POWER_LIMITS, "power limits") if isinstance(given, str) else given
+    expected = "a power-limit optimiser's name or PowerLimitOptimizer"
+    return _made(found, PowerLimitOptimizer, expected)
 
 
-def _object(given: Any, kind: type[Kind]) -> Kind | None:
-    """Return an instance for one simulation alone; None where the object is of no such kind."""
+def _made(given: Any, kind: type[Kind], expected: str) -> Kind:
+    """Return an instance for one simulation alone.
+
+    Raises:
+        PolicyError: the object is of no such kind, or a class that needs arguments.
+    """
     if isinstance(given, type) and issubclass(given, kind):
         try:
             made: Kind = given()
@@ -87,7 +74,7 @@ def _object(given: Any, kind: type[Kind]) -> Kind | None:
     elif isinstance(given, kind):
         made = copy.deepcopy(given)
     else:
-        return None
+        raise PolicyError(type(given).__name__, f"expected {expected}")
     if not made.name:
         made.name = type(made).__name__
     return made

@@ -13,16 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.traces.source import read_bytes, source_name
-from windtunnel.traces.tabular import parse_text
+from windtunnel.energy.readers import finite, named, refuse
+from windtunnel.errors import SpecError, quote
+from windtunnel.traces.tabular import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from windtunnel.energy.workload import Workload
-    from windtunnel.traces.tabular import TextTable
 
 #: The columns, in the artifact's order.
 COLUMNS = ("group", "start_time", "end_time", "dataset", "runtime_ratio")
@@ -71,15 +70,14 @@ def read_groups(path: str | Path) -> GroupTable:
     Raises:
         TraceError: it cannot be read as such a table.
     """
-    name = source_name(path)
-    text = parse_text(read_bytes(path), name)
+    text = read_text(path)
     text.require(*COLUMNS)
-    group, dataset = (_names(text, column) for column in ("group", "dataset"))
-    start = _numbers(text, "start_time", "a number of seconds")
-    end = _numbers(text, "end_time", "a number of seconds")
-    ratio = _numbers(text, "runtime_ratio", "a number > 0")
-    _refuse(text, "end_time", pc.less(end, start), "a time not before start_time")
-    _refuse(text, "runtime_ratio", pc.less_equal(ratio, 0), "a number > 0")
+    group, dataset = (named(text, column) for column in ("group", "dataset"))
+    start = finite(text, "start_time", "a number of seconds")
+    end = finite(text, "end_time", "a number of seconds")
+    ratio = finite(text, "runtime_ratio", "a number > 0")
+    refuse(text, "end_time", pc.less(end, start), "a time not before start_time")
+    refuse(text, "runtime_ratio", pc.less_equal(ratio, 0), "a number > 0")
     order = np.argsort(np.asarray(start.to_numpy()), kind="stable")
     table = pa.table(dict(zip(COLUMNS, (group, start, end, dataset, ratio), strict=True)))
     moved = not bool(np.all(order == np.arange(len(order))))
@@ -211,25 +209,6 @@ def synthetic_groups(
         if mine.any():
             ratios[mine] /= ratios[mine].mean()
     return GroupTable(pa.table({**columns, "runtime_ratio": ratios}))
-
-
-def _names(text: TextTable, column: str) -> pa.ChunkedArray:
-    cells = pc.utf8_trim_whitespace(text.text(column))
-    _refuse(text, column, pc.fill_null(pc.equal(cells, ""), True), "a name")
-    return cells
-
-
-def _numbers(text: TextTable, column: str, what: str) -> pa.ChunkedArray:
-    numbers = text.floats(column, what=what)
-    _refuse(text, column, pc.fill_null(pc.invert(pc.is_finite(numbers)), True), what)
-    return numbers
-
-
-def _refuse(text: TextTable, column: str, wrong: pa.ChunkedArray, what: str) -> None:
-    row = pc.index(wrong, True).as_py()
-    if row >= 0:
-        value = text.text(column)[row].as_py() or ""
-        raise TraceError(text.file, what, row=int(text.lines[row]), column=column, value=value)
 
 
 def _ratio_notes(table: pa.Table) -> Sequence[str]:

@@ -48,16 +48,16 @@ def read_train(path: str | Path) -> pa.Table:
         TraceError: the file cannot be read as such a table, or a key stands there twice.
     """
     text = read_text(path)
-    columns = _identity(text)
+    columns = {name: named(text, name) for name in IDENTITY}
     columns["batch_size"] = _integers(text, "batch_size", "a whole number of samples >= 1")
     columns["run"] = _integers(text, "run", "a whole number of a run >= 0", least=0)
-    columns["target_metric"] = _floats(text, "target_metric", "a number")
+    columns["target_metric"] = finite(text, "target_metric", "a number")
     what = "a whole number of epochs >= 1; nothing or nan where it never got there"
     reached = text.floats("target_epoch", what=what)
     reached = pc.if_else(pc.is_nan(reached), pa.scalar(None, pa.float64()), reached)
-    _check(text, "target_epoch", pc.less(reached, 1), what)
-    _check(text, "target_epoch", pc.not_equal(reached, pc.floor(reached)), what)
-    _check(text, "target_epoch", pc.greater(reached, _LARGEST), what)
+    refuse(text, "target_epoch", pc.less(reached, 1), what)
+    refuse(text, "target_epoch", pc.not_equal(reached, pc.floor(reached)), what)
+    refuse(text, "target_epoch", pc.greater(reached, _LARGEST), what)
     columns["target_epoch"] = reached
     return _unique(text, pa.table(columns), TRAIN_KEY)
 
@@ -77,55 +77,57 @@ def read_power(path: str | Path) -> pa.Table:
         TraceError: the file cannot be read as such a table, or a key stands there twice.
     """
     text = read_text(path)
-    columns = _identity(text)
+    columns = {name: named(text, name) for name in IDENTITY}
     columns["batch_size"] = _integers(text, "batch_size", "a whole number of samples >= 1")
     columns["power_limit"] = _integers(text, "power_limit", "a whole number of watts >= 1")
     for name, what in (
         ("time_per_epoch", f"seconds from {_SMALLEST:g} to {_LARGEST:,}"),
         ("average_power", f"watts from {_SMALLEST:g} to {_LARGEST:,}"),
     ):
-        columns[name] = _floats(text, name, what)
-        _check(text, name, pc.less(columns[name], _SMALLEST), what)
-        _check(text, name, pc.greater(columns[name], _LARGEST), what)
+        columns[name] = finite(text, name, what)
+        refuse(text, name, pc.less(columns[name], _SMALLEST), what)
+        refuse(text, name, pc.greater(columns[name], _LARGEST), what)
     return _unique(text, pa.table(columns), POWER_KEY)
 
 
-def _identity(text: TextTable) -> dict[str, Any]:
-    columns = {}
-    for name in IDENTITY:
-        cells = pc.utf8_trim_whitespace(text.text(name))
-        _check(text, name, pc.fill_null(pc.equal(cells, ""), True), "a name")
-        columns[name] = cells
-    return columns
+def named(text: TextTable, name: str) -> pa.ChunkedArray:
+    """Return a column of names, none of them empty, without surrounding blanks.
+
+    Raises:
+        TraceError: there is no such column, or a cell has no name.
+    """
+    cells = pc.utf8_trim_whitespace(text.text(name))
+    refuse(text, name, pc.fill_null(pc.equal(cells, ""), True), "a name")
+    return cells
 
 
 def _integers(text: TextTable, name: str, what: str, *, least: int = 1) -> pa.ChunkedArray:
     numbers = text.integers(name, what=what, largest=_LARGEST)
-    _check(text, name, pc.fill_null(pc.less(numbers, least), True), what)
+    refuse(text, name, pc.fill_null(pc.less(numbers, least), True), what)
     return numbers
 
 
-def _floats(text: TextTable, name: str, what: str) -> pa.ChunkedArray:
+def finite(text: TextTable, name: str, what: str) -> pa.ChunkedArray:
+    """Return a column of finite numbers, float64, none of them unknown.
+
+    Raises:
+        TraceError: there is no such column, or a cell is no such number; ``what`` was expected.
+    """
     numbers = text.floats(name, what=what)
-    _check(text, name, pc.fill_null(_not_finite(numbers), True), what)
+    refuse(text, name, pc.fill_null(pc.invert(pc.is_finite(numbers)), True), what)
     return numbers
 
 
-def _not_finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.invert(pc.is_finite(numbers))
+def refuse(text: TextTable, name: str, wrong: pa.ChunkedArray, what: str) -> None:
+    """Refuse the first cell of a column that is wrong (null counts as right here).
 
-
-def _check(text: TextTable, name: str, wrong: pa.ChunkedArray, what: str) -> None:
-    """Refuse the first cell of a column that is wrong (null counts as right here)."""
+    Raises:
+        TraceError: there is one; an empty cell is told as such.
+    """
     row = pc.index(wrong, True).as_py()
     if row >= 0:
-        raise TraceError(
-            text.file,
-            what,
-            row=int(text.lines[row]),
-            column=name,
-            value=text.text(name)[row].as_py() or "",
-        )
+        value = text.text(name)[row].as_py() or ""
+        raise TraceError(text.file, what, row=int(text.lines[row]), column=name, value=value)
 
 
 def _unique(text: TextTable, table: pa.Table, key: Sequence[str]) -> pa.Table:
