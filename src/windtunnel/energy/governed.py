@@ -11,15 +11,8 @@ if TYPE_CHECKING:
 
 #: The numbers, with what they mean where there is no such policy: none of it happened.
 KEYS: tuple[str, ...] = (
-    *(
-        "capped_time",
-        "num_cuts",
-        "limited_gpu_time",
-        "num_shifted",
-        "avg_shift",
-        "num_late",
-        "num_pauses",
-    ),
+    *("capped_time", "num_cuts", "limited_gpu_time"),
+    *("num_shifted", "avg_shift", "num_late", "num_pauses"),
     *("num_wakes", "node_time_asleep", "slept_j"),
 )
 

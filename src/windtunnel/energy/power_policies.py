@@ -7,6 +7,7 @@ plain data; `windtunnel.energy.governing` turns them into what the engine needs.
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -42,6 +43,9 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: The option's name, for messages; the key of a first word without ``=``.
     OPTION: ClassVar[str] = ""
     FIRST: ClassVar[str] = ""
+    #: Keys that words may name without ``=``, for true; keys besides the fields, for messages.
+    FLAGS: ClassVar[tuple[str, ...]] = ()
+    MORE_KEYS: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def read(cls, given: Self | str | float | dict[str, Any]) -> Self:
@@ -69,10 +73,10 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raw: dict[str, Any] = {}
         for index, part in enumerate(text.split(",")):
             key, found, value = (piece.strip() for piece in part.partition("="))
-            if not found and index == 0 and cls.FIRST and key not in cls._flags():
+            if not found and index == 0 and cls.FIRST and key not in cls.FLAGS:
                 key, value = cls.FIRST, key
             elif not found:
-                value = "true" if key in cls._flags() else ""
+                value = "true" if key in cls.FLAGS else ""
             if not key or not value:
                 message = f"found {quote(part)}; expected NAME=VALUE, separated by commas"
                 raise SpecError(cls.OPTION, message)
@@ -80,10 +84,6 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise SpecError(cls.OPTION, f"found {key} twice; expected it once")
             raw[key] = _plain(value)
         return raw
-
-    @classmethod
-    def _flags(cls) -> tuple[str, ...]:
-        return ()
 
     @classmethod
     def from_mapping(cls, raw: dict[str, Any]) -> Self:
@@ -95,17 +95,13 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data = cls._prepared(dict(raw))
         for key in data:
             if key not in cls.__struct_fields__:
-                known = (*cls.__struct_fields__, *cls._more_keys())
+                known = (*cls.__struct_fields__, *cls.MORE_KEYS)
                 raise SpecError.unknown(f"{cls.OPTION}: $.{key}", key, known)
         return struct_of(cls, data, cls.OPTION)
 
     @classmethod
     def _prepared(cls, raw: dict[str, Any]) -> dict[str, Any]:
         return raw
-
-    @classmethod
-    def _more_keys(cls) -> tuple[str, ...]:
-        return ()
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the policy as plain data that `from_mapping` reads back."""
@@ -130,6 +126,7 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
 
     OPTION: ClassVar[str] = "power_cap"
     FIRST: ClassVar[str] = "watts"
+    MORE_KEYS: ClassVar[tuple[str, ...]] = ("watts",)
 
     rows: Rows
     limits: str = "none"
@@ -168,10 +165,6 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
         raw["rows"] = _rows(parse_series(given, WATTS, name="power_cap.watts"))
         return raw
 
-    @classmethod
-    def _more_keys(cls) -> tuple[str, ...]:
-        return ("watts",)
-
 
 class StartShift(Written, frozen=True, forbid_unknown_fields=True):
     """Jobs wait for times at which a kilowatt-hour emits, or costs, less.
@@ -194,6 +187,8 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
     """
 
     OPTION: ClassVar[str] = "shift"
+    FLAGS: ClassVar[tuple[str, ...]] = ("deadlines", "interruptible", "blind")
+    MORE_KEYS: ClassVar[tuple[str, ...]] = ("series",)
 
     rows: Rows
     max_delay: float | str | None = None
@@ -255,14 +250,6 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
             raw["workloads"] = tuple(raw["workloads"].split("|"))
         return raw
 
-    @classmethod
-    def _flags(cls) -> tuple[str, ...]:
-        return ("deadlines", "interruptible", "blind")
-
-    @classmethod
-    def _more_keys(cls) -> tuple[str, ...]:
-        return ("series",)
-
 
 class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
     """Idle nodes are powered off, after Helios' CES (Hu et al., SC'21; `windtunnel.sim.power.ces`).
@@ -281,6 +268,7 @@ class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
 
     OPTION: ClassVar[str] = "node_sleep"
     FIRST: ClassVar[str] = "rule"
+    MORE_KEYS: ClassVar[tuple[str, ...]] = ("rule",)
 
     wake_time: float | str = 300.0
     step: float | str = 600.0
@@ -311,8 +299,7 @@ class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
 
     def rule(self) -> CesRule:
         """Return the rule's numbers."""
-        fields = ("history", "future", "his", "fut", "de", "buffer", "keep")
-        return CesRule(**{name: getattr(self, name) for name in fields})
+        return CesRule(**{one.name: getattr(self, one.name) for one in fields(CesRule)})
 
     @classmethod
     def _prepared(cls, raw: dict[str, Any]) -> dict[str, Any]:
@@ -322,10 +309,6 @@ class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
         if name not in PUBLISHED:
             raise SpecError.unknown("node_sleep.rule", str(name), PUBLISHED)
         return {**vars(PUBLISHED[name]), **raw}
-
-    @classmethod
-    def _more_keys(cls) -> tuple[str, ...]:
-        return ("rule",)
 
 
 def _rows(series: Series) -> Rows:

@@ -8,11 +8,16 @@ the limit, and below what a batch size demands an epoch takes longer.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.energy.readers import IDENTITY
 from windtunnel.energy.workload import TrainingJob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: The made-up job.
 JOB = TrainingJob("synthetic", "model", "sgd", 0.6, 60, 512)
@@ -45,20 +50,9 @@ def train_table(seed: int = 0) -> pa.Table:
         expected = _EPOCHS * (1 + 0.09 * away**2)
         for run in range(1, _RUNS + 1):
             noisy = math.ceil(expected * rng.lognormal(0.0, _SPREAD))
-            rows.append((size, run, None if size > _LARGEST_SIZE else float(noisy)))
-    sizes, runs, epochs = zip(*rows, strict=True)
-    n = len(rows)
-    return pa.table(
-        {
-            "dataset": [JOB.dataset] * n,
-            "network": [JOB.network] * n,
-            "optimizer": [JOB.optimizer] * n,
-            "batch_size": pa.array(sizes, pa.int64()),
-            "run": pa.array(runs, pa.int64()),
-            "target_metric": [JOB.target_metric] * n,
-            "target_epoch": pa.array(epochs, pa.float64()),
-        }
-    )
+            epochs = None if size > _LARGEST_SIZE else float(noisy)
+            rows.append((size, run, JOB.target_metric, epochs))
+    return _of_the_job(rows, ("run", "target_metric", "target_epoch"))
 
 
 def power_table(gpu: str) -> pa.Table:
@@ -79,16 +73,11 @@ def power_table(gpu: str) -> pa.Table:
             clock = min(1.0, ((limit - idle) / (demand - idle)) ** (1 / 3))
             step = working / clock + _STEP_S
             rows.append((size, limit, step * _SAMPLES / size, min(demand, float(limit))))
-    sizes, at, times, power = zip(*rows, strict=True)
-    n = len(rows)
-    return pa.table(
-        {
-            "dataset": [JOB.dataset] * n,
-            "network": [JOB.network] * n,
-            "optimizer": [JOB.optimizer] * n,
-            "batch_size": pa.array(sizes, pa.int64()),
-            "power_limit": pa.array(at, pa.int64()),
-            "time_per_epoch": times,
-            "average_power": power,
-        }
-    )
+    return _of_the_job(rows, ("power_limit", "time_per_epoch", "average_power"))
+
+
+def _of_the_job(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pa.Table:
+    """Return rows of a batch size and these columns as a table of the made-up job."""
+    identity = {name: [getattr(JOB, name)] * len(rows) for name in IDENTITY}
+    columns = zip(*rows, strict=True)
+    return pa.table({**identity, **dict(zip(("batch_size", *names), columns, strict=True))})

@@ -7,7 +7,7 @@ is trained and the batch size, and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -253,14 +253,8 @@ def job_named(
         raise SpecError.unknown("--workload", name, known)
     published = known_jobs.get(name)
     network, optimizer = _what_is_trained(name, rest, rows, published)
-    given = {key: value for key, value in changes.items() if value is not None}
-    if published is not None:
-        given = {
-            "target_metric": published.target_metric,
-            "max_epochs": published.max_epochs,
-            "default_batch_size": published.default_batch_size,
-            **given,
-        }
+    given = {} if published is None else asdict(published)
+    given |= {key: value for key, value in changes.items() if value is not None}
     for key, option in (
         ("target_metric", "--target"),
         ("max_epochs", "--max-epochs"),
