@@ -9,15 +9,10 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.draws import MIX_GAMMA, MIX_MASK, MIX_SECOND, mixed
 from windtunnel.kernel.fronts import Fronts
 from windtunnel.kernel.marks import compiled
 
-#: SplitMix64 (Steele, Lea & Flood, OOPSLA'14).
-_SEARCH_GAMMA = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-_SEARCH_FIRST = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
-_SEARCH_SECOND = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
-#: What a word of 64 bits does by itself; plain Python needs to be told.
-_SEARCH_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 #: Added to what a job's GPUs are worth to it: a job without any costs much, not without end.
 _LEAST_WORTH = cython.declare(cython.double, 1e-3)
 #: Chance that a pair is crossed; that a row goes back; that of a row parts are taken, and each.
@@ -129,12 +124,8 @@ class AllocationSearch:
     @compiled
     def draw(self) -> cython.double:
         """Return a number, 0 to 1."""
-        word: cython.ulonglong
-        self.word = (self.word + _SEARCH_GAMMA) & _SEARCH_WORD
-        word = self.word
-        word = ((word ^ (word >> 30)) * _SEARCH_FIRST) & _SEARCH_WORD
-        word = ((word ^ (word >> 27)) * _SEARCH_SECOND) & _SEARCH_WORD
-        word ^= word >> 31
+        word: cython.ulonglong = mixed(self.word)
+        self.word = (self.word + MIX_GAMMA) & MIX_MASK
         return (word >> 11) * (1.0 / 9007199254740992.0)
 
     @compiled
@@ -303,7 +294,7 @@ class AllocationSearch:
         word: cython.ulonglong = 0
         for j in range(self.jobs):
             for m in range(self.nodes):
-                word = (word * _SEARCH_SECOND + self.rows[place, j, m] + 1) & _SEARCH_WORD
+                word = (word * MIX_SECOND + self.rows[place, j, m] + 1) & MIX_MASK
         self.marks[place] = word
 
     @compiled

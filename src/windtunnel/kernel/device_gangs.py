@@ -5,14 +5,10 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.bits import lowest_bit, without_lowest
+from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_grants import device_choose
 from windtunnel.kernel.device_room import SET_IN_USE
-from windtunnel.kernel.device_search import (
-    DeviceSearch,
-    device_first_idle,
-    device_may_use,
-    device_room_for,
-)
+from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 
 
@@ -31,9 +27,7 @@ def device_put(
         rest: tasks of the job that are not placed yet, these included.
     """
     first: cython.longlong = search.kinds.tasks[kind] - rest
-    device_choose(
-        search.room, search.scoring, search.kinds, kind, which, tasks, first, search.place
-    )
+    device_choose(search, kind, which, tasks, first)
     search.room.look_past(which)
     return rest - tasks
 
@@ -51,10 +45,10 @@ def device_put_idle(
     words: cython.int = search.room.cluster.words
     # Nodes of one kind that run nothing have the same room.
     for own in range(search.room.cluster.kinds):
-        which = device_first_idle(search.room, search.kinds, kind, own)
+        which = search.first_idle(kind, own)
         search.kind_room[own] = 0
         if which >= 0:
-            search.kind_room[own] = device_room_for(search.room, search.kinds, kind, which)
+            search.kind_room[own] = search.room_for(kind, which)
     for word in range(words):
         if rest == 0:
             break
@@ -66,13 +60,13 @@ def device_put_idle(
         while found != 0:
             which = (word << 6) + lowest_bit(found)
             found = without_lowest(found)
-            if search.room.tasks[which] != 0 or not device_may_use(search.kinds, kind, which):
+            if search.room.tasks[which] != 0 or not search.kinds.allows(kind, which):
                 continue
             own = search.room.cluster.kind[which]
             if own >= 0 and (search.room.sets[SET_IN_USE * words + word] >> (which & 63)) & 1 == 0:
                 tasks = search.kind_room[own]
             else:
-                tasks = device_room_for(search.room, search.kinds, kind, which)
+                tasks = search.room_for(kind, which)
             if 0 < tasks <= rest:
                 rest = device_put(search, kind, which, tasks, rest)
     return rest
@@ -85,7 +79,7 @@ def device_put_gang(search: DeviceSearch, kind: cython.int) -> cython.bint:
     rest: cython.longlong = device_put_idle(search, kind, search.kinds.tasks[kind])
     if rest == 0:
         return True
-    which = search.best(kind, rest)
+    which = device_best(search, kind, rest)
     if which < 0:
         return False
     device_put(search, kind, which, rest, rest)
@@ -100,7 +94,7 @@ def device_room_within(search: DeviceSearch, kind: cython.int) -> cython.longlon
     count: cython.longlong = search.kinds.tasks[kind]
     for which in range(search.room.cluster.nodes):
         if search.room.is_within(which):
-            room += device_room_for(search.room, search.kinds, kind, which)
+            room += search.room_for(kind, which)
             if room >= count:
                 return count
     return room
@@ -114,14 +108,14 @@ def device_fill(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -
     """
     which: cython.int
     while rest > 0:
-        which = search.best(kind, 1)
+        which = device_best(search, kind, 1)
         if which < 0:
             break
         rest = device_put(
             search,
             kind,
             which,
-            min(rest, device_room_for(search.room, search.kinds, kind, which)),
+            min(rest, search.room_for(kind, which)),
             rest,
         )
     return rest

@@ -4,283 +4,212 @@ from __future__ import annotations
 
 import cython
 
-from windtunnel.kernel.bits import bit_at, lowest_bit
-from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.bits import bit_at, count_bits, lowest_bit, without_lowest
+from windtunnel.kernel.device_kinds import DEVICE_MILLI
 from windtunnel.kernel.device_picks import device_copy_left, device_for
-from windtunnel.kernel.device_room import DeviceRoom
-from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM, DeviceScoring
+from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM
+from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 
 
 @compiled
-def device_whole_grant(
-    room: DeviceRoom, which: cython.int, gpus: cython.longlong
-) -> cython.longlong:
-    """Return the first so many devices of a node that nobody uses, as bits."""
-    device: cython.int
-    first: cython.int = which * room.cluster.each
-    held: cython.longlong = 0
-    for device in range(room.cluster.gpus[which]):
-        if gpus > 0 and room.devices[first + device] == DEVICE_MILLI:
-            held |= bit_at(device)
-            gpus -= 1
-    return held
-
-
-@compiled
 def device_choose(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong,
     first: cython.longlong,
-    place: Pairs,
-) -> cython.void:
-    """Write what so many tasks get on a node that has room for them.
+) -> cython.void:  # fmt: skip
+    """Write what so many tasks get on a node that has room for them; nothing is taken.
 
     Args:
-        room: what is free; nothing is taken.
-        scoring: the placement.
-        kinds: the kinds of jobs.
-        kind: the job's.
+        search: what is searched.
+        kind: the job's kind.
         which: the node.
         tasks: how many of the job's tasks.
         first: how many of them are placed elsewhere already.
-        place: where the pairs are written.
     """
-    part: cython.int = cython.cast(cython.int, kinds.part[kind])
-    if kinds.milli[kind] == 0:
+    if search.kinds.milli[kind] == 0:
         for _ in range(tasks):
-            place.add(which, 0)
-    elif room.cluster.pooled:
-        place.add(which, tasks * kinds.milli[kind])
-    elif part == 0:
-        place.add(which, device_whole_grant(room, which, tasks * kinds.whole[kind]))
+            search.place.add(which, 0)
+    elif search.room.cluster.pooled:
+        search.place.add(which, tasks * search.kinds.milli[kind])
+    elif search.kinds.part[kind] == 0:
+        search.place.add(
+            which, search.room.first_devices(which, tasks * search.kinds.whole[kind], True)
+        )
     else:
-        device_choose_shares(room, scoring, kinds, kind, which, tasks, first, place)
+        device_choose_shares(search, kind, which, tasks, first)
 
 
 @compiled
 def device_choose_shares(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong,
     first: cython.longlong,
-    place: Pairs,
-) -> cython.void:
+) -> cython.void:  # fmt: skip
     """Write the devices that the shares of so many tasks get; arguments as of `device_choose`."""
     task: cython.longlong
     device: cython.int = -1
-    part: cython.int = cython.cast(cython.int, kinds.part[kind])
-    cores: cython.longlong = room.cores[which]
+    part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
+    cores: cython.longlong = search.room.cores[which]
     # The device that has least left and still fits is that for the next task, too.
-    lasts: cython.bint = scoring.code not in (BY_FGD, BY_RANDOM)
-    device_copy_left(room, which)
+    lasts: cython.bint = search.scoring.code not in (BY_FGD, BY_RANDOM)
+    device_copy_left(search.room, which)
     for task in range(first, first + tasks):
-        if device < 0 or not lasts or room.left[device] < part:
-            device = device_for(room, scoring, kinds, kind, which, cores, task)
-        room.left[device] -= part
-        if room.cluster.size_cores[which] >= 0:
-            cores -= kinds.cores[kind]
-        place.add(which, bit_at(device))
+        if device < 0 or not lasts or search.room.left[device] < part:
+            device = device_for(search, kind, which, cores, task)
+        search.room.left[device] -= part
+        if search.room.cluster.size_cores[which] >= 0:
+            cores -= search.kinds.cores[kind]
+        search.place.add(which, bit_at(device))
 
 
 @compiled
-def device_change(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    grant: cython.longlong,
-    sign: cython.int,
-) -> cython.void:
-    """Take (-1) or give back (1) one grant of whole or pooled GPUs, or of none, on one node."""
-    device: cython.int
-    held: cython.int = 0
-    first: cython.int = which * room.cluster.each
-    tasks: cython.longlong = 1
-    if room.cluster.pooled:
-        if grant > 0:
-            tasks = grant // kinds.milli[kind]
-            room.devices[which] += sign * cython.cast(cython.int, grant)
-            room.total[which] += sign * cython.cast(cython.int, grant)
-            room.free += sign * grant
-    elif grant != 0:
-        for device in range(room.cluster.gpus[which]):
-            if (grant >> device) & 1:
-                held += 1
-                if room.devices[first + device] == DEVICE_MILLI:
-                    room.idle[which] -= 1
-                room.devices[first + device] += sign * DEVICE_MILLI
-                if room.devices[first + device] == DEVICE_MILLI:
-                    room.idle[which] += 1
-        room.total[which] += sign * DEVICE_MILLI * held
-        room.free += sign * DEVICE_MILLI * held
-        room.find_roomiest(which)
-        tasks = held // kinds.whole[kind]
-    device_count_tasks(room, kinds, kind, which, tasks, sign)
-
-
-@compiled
-def device_change_shares(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    pairs: Pairs,
-    begin: cython.longlong,
-    end: cython.longlong,
-    sign: cython.int,
-) -> cython.void:
-    """Take (-1) or give back (1) the shares in entries ``begin`` to ``end``, all on one node."""
-    at: cython.longlong
-    device: cython.int
-    which: cython.int = pairs.node[begin]
-    part: cython.int = cython.cast(cython.int, kinds.part[kind])
-    tasks: cython.longlong = end - begin
-    for at in range(begin, end):
-        device = which * room.cluster.each + lowest_bit(pairs.grant[at])
-        if room.devices[device] == DEVICE_MILLI:
-            room.idle[which] -= 1
-        room.devices[device] += sign * part
-        if room.devices[device] == DEVICE_MILLI:
-            room.idle[which] += 1
-    room.total[which] += sign * part * cython.cast(cython.int, tasks)
-    room.free += sign * part * tasks
-    room.find_roomiest(which)
-    device_count_tasks(room, kinds, kind, which, tasks, sign)
-
-
-@compiled
-def device_count_tasks(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
-    sign: cython.int,
-) -> cython.void:
-    """Take (-1) or give back (1) what so many tasks on a node ask for besides GPUs."""
-    if room.cluster.size_cores[which] >= 0:
-        room.cores[which] += sign * tasks * kinds.cores[kind]
-    if room.cluster.size_mem[which] >= 0:
-        room.mem[which] += sign * tasks * kinds.mem[kind]
-    if room.tasks[which] == 0:
-        room.idlers -= 1
-    room.tasks[which] -= sign * cython.cast(cython.int, tasks)
-    if room.tasks[which] == 0:
-        room.idlers += 1
-    if room.groups > 0 and kinds.group[kind] >= 0:
-        room.held[which * room.groups + kinds.group[kind]] -= sign * cython.cast(cython.int, tasks)
-    room.mark(which)
-    room.sort_in(which)
+def device_tasks_of(
+    search: DeviceSearch, kind: cython.int, grant: cython.longlong
+) -> cython.longlong:
+    """Return how many tasks of a job a grant on one node serves."""
+    if grant == 0 or (search.kinds.part[kind] > 0 and not search.room.cluster.pooled):
+        return 1
+    if search.room.cluster.pooled:
+        return grant // search.kinds.milli[kind]
+    return count_bits(grant) // search.kinds.whole[kind]
 
 
 @compiled
 def device_change_all(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    pairs: Pairs,
-    begin: cython.longlong,
-    end: cython.longlong,
-    sign: cython.int,
-) -> cython.void:
+    search: DeviceSearch, kind: cython.int, pairs: Pairs, begin: cython.longlong,
+    end: cython.longlong, sign: cython.int,
+) -> cython.void:  # fmt: skip
     """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``."""
     stop: cython.longlong
-    shares: cython.bint = kinds.part[kind] > 0 and not room.cluster.pooled
     while begin < end:
         stop = begin + 1
-        if shares:
-            while stop < end and pairs.node[stop] == pairs.node[begin]:
-                stop += 1
-            device_change_shares(room, kinds, kind, pairs, begin, stop, sign)
-        else:
-            device_change(room, kinds, kind, pairs.node[begin], pairs.grant[begin], sign)
+        while stop < end and pairs.node[stop] == pairs.node[begin]:
+            stop += 1
+        device_change(search, kind, pairs, begin, stop, sign)
         begin = stop
 
 
 @compiled
-def device_draft(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    grant: cython.longlong,
+def device_change(
+    search: DeviceSearch, kind: cython.int, pairs: Pairs, begin: cython.longlong,
+    end: cython.longlong, sign: cython.int,
+) -> cython.void:  # fmt: skip
+    """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``, all on one node."""
+    at: cython.longlong
+    tasks: cython.longlong = 0
+    milli: cython.longlong = 0
+    which: cython.int = pairs.node[begin]
+    for at in range(begin, end):
+        tasks += device_tasks_of(search, kind, pairs.grant[at])
+        milli += device_change_devices(search, kind, which, pairs.grant[at], sign)
+    search.room.total[which] += sign * cython.cast(cython.int, milli)
+    search.room.free += sign * milli
+    if not search.room.cluster.pooled:
+        search.room.find_roomiest(which)
+    device_count_tasks(search, kind, which, tasks, sign)
+
+
+@compiled
+def device_change_devices(
+    search: DeviceSearch, kind: cython.int, which: cython.int, grant: cython.longlong,
     sign: cython.int,
-) -> cython.bint:
+) -> cython.longlong:  # fmt: skip
+    """Take (-1) or give back (1) the devices of a grant; return its thousandths of GPUs."""
+    device: cython.int
+    unit: cython.int = cython.cast(cython.int, search.kinds.unit[kind])
+    milli: cython.longlong = 0
+    if search.room.cluster.pooled:
+        search.room.devices[which] += sign * cython.cast(cython.int, grant)
+        return grant
+    while grant != 0:
+        device = which * search.room.cluster.each + lowest_bit(grant)
+        grant = without_lowest(grant)
+        if search.room.devices[device] == DEVICE_MILLI:
+            search.room.idle[which] -= 1
+        search.room.devices[device] += sign * unit
+        if search.room.devices[device] == DEVICE_MILLI:
+            search.room.idle[which] += 1
+        milli += unit
+    return milli
+
+
+@compiled
+def device_count_tasks(
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong,
+    sign: cython.int,
+) -> cython.void:  # fmt: skip
+    """Take (-1) or give back (1) what so many tasks on a node ask for besides GPUs."""
+    group: cython.longlong = search.kinds.group[kind]
+    count: cython.int = sign * cython.cast(cython.int, tasks)
+    device_change_rest(search, kind, which, tasks, sign)
+    if search.room.tasks[which] == 0:
+        search.room.idlers -= 1
+    search.room.tasks[which] -= count
+    if search.room.tasks[which] == 0:
+        search.room.idlers += 1
+    if search.room.groups > 0 and group >= 0:
+        search.room.held[which * search.room.groups + group] -= count
+    search.room.mark(which)
+    search.room.sort_in(which)
+
+
+@compiled
+def device_change_rest(
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong,
+    sign: cython.int,
+) -> cython.void:  # fmt: skip
+    """Take (-1) or give back (1) the cores and the memory of so many tasks."""
+    if search.room.cluster.size_cores[which] >= 0:
+        search.room.cores[which] += sign * tasks * search.kinds.cores[kind]
+    if search.room.cluster.size_mem[which] >= 0:
+        search.room.mem[which] += sign * tasks * search.kinds.mem[kind]
+
+
+@compiled
+def device_draft(
+    search: DeviceSearch, kind: cython.int, which: cython.int, grant: cython.longlong,
+    sign: cython.int,
+) -> cython.bint:  # fmt: skip
     """Take (-1) or give back (1) a grant in the devices, cores and memory of a node alone.
+
+    Nothing that follows from these is made anew: it is undone before anybody looks.
 
     Returns:
         Whether nothing of them is overdrawn now.
     """
-    device: cython.int
-    first: cython.int = which * room.cluster.each
-    tasks: cython.longlong = 1
-    held: cython.longlong = 0
-    part: cython.int = DEVICE_MILLI
-    enough: cython.bint = True
-    if room.cluster.pooled:
-        if grant > 0:
-            tasks = grant // kinds.milli[kind]
-            room.devices[first] += sign * cython.cast(cython.int, grant)
-            enough = room.devices[first] >= 0
-    elif grant != 0:
-        if kinds.part[kind] > 0:
-            part = cython.cast(cython.int, kinds.part[kind])
-        for device in range(room.cluster.gpus[which]):
-            if (grant >> device) & 1:
-                held += 1
-                room.devices[first + device] += sign * part
-                if room.devices[first + device] < 0:
-                    enough = False
-        if kinds.whole[kind] > 0:
-            tasks = held // kinds.whole[kind]
-    if room.cluster.size_cores[which] >= 0:
-        room.cores[which] += sign * tasks * kinds.cores[kind]
-    if room.cluster.size_mem[which] >= 0:
-        room.mem[which] += sign * tasks * kinds.mem[kind]
-    return enough and room.cores[which] >= 0 and room.mem[which] >= 0
+    left: cython.longlong = grant
+    least: cython.int = 0
+    device_change_rest(search, kind, which, device_tasks_of(search, kind, grant), sign)
+    device_change_devices(search, kind, which, grant, sign)
+    if search.room.cluster.pooled:
+        least = search.room.devices[which] if grant > 0 else 0
+        left = 0
+    while left != 0:
+        least = min(least, search.room.devices[which * search.room.cluster.each + lowest_bit(left)])
+        left = without_lowest(left)
+    return least >= 0 and search.room.cores[which] >= 0 and search.room.mem[which] >= 0
 
 
 @compiled
 def device_footprint(
-    room: DeviceRoom,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    grant: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, grant: cython.longlong,
     into: Pairs,
-) -> cython.void:
+) -> cython.void:  # fmt: skip
     """Append what a grant takes of a row (`DeviceRoom.store`), as (column, amount) pairs."""
-    device: cython.int
-    at: cython.int = which * room.width()
-    tasks: cython.longlong = 1
-    held: cython.longlong = 0
-    part: cython.longlong = DEVICE_MILLI
-    if room.cluster.pooled:
+    at: cython.int = which * search.room.width()
+    tasks: cython.longlong = device_tasks_of(search, kind, grant)
+    if search.room.cluster.pooled:
         if grant > 0:
-            tasks = grant // kinds.milli[kind]
             into.add(at, grant)
-    elif grant != 0:
-        if kinds.part[kind] > 0:
-            part = kinds.part[kind]
-        for device in range(room.cluster.gpus[which]):
-            if (grant >> device) & 1:
-                held += 1
-                into.add(at + device, part)
-        if kinds.whole[kind] > 0:
-            tasks = held // kinds.whole[kind]
-    at += room.cluster.each
-    if room.cluster.size_cores[which] >= 0 and kinds.cores[kind] > 0:
-        into.add(at, tasks * kinds.cores[kind])
-    if room.cluster.size_mem[which] >= 0 and kinds.mem[kind] > 0:
-        into.add(at + 1, tasks * kinds.mem[kind])
+    else:
+        while grant != 0:
+            into.add(at + lowest_bit(grant), search.kinds.unit[kind])
+            grant = without_lowest(grant)
+    at += search.room.cluster.each
+    if search.room.cluster.size_cores[which] >= 0 and search.kinds.cores[kind] > 0:
+        into.add(at, tasks * search.kinds.cores[kind])
+    if search.room.cluster.size_mem[which] >= 0 and search.kinds.mem[kind] > 0:
+        into.add(at + 1, tasks * search.kinds.mem[kind])
     into.add(at + 2, tasks)
-    if room.groups > 0 and kinds.group[kind] >= 0:
-        into.add(at + 3 + cython.cast(cython.int, kinds.group[kind]), tasks)
+    if search.room.groups > 0 and search.kinds.group[kind] >= 0:
+        into.add(at + 3 + cython.cast(cython.int, search.kinds.group[kind]), tasks)

@@ -7,7 +7,9 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_sets import NodeSets
+from windtunnel.kernel.pairs import longer
 
 #: Thousandths of a GPU.
 DEVICE_MILLI = cython.declare(cython.int, 1000)
@@ -31,6 +33,7 @@ class DeviceKinds:
         tasks: tasks of the gang.
         whole: whole GPUs of a task.
         part: thousandths of one GPU of a task.
+        unit: thousandths that a task has of each of its devices: its part, or all.
         milli: thousandths of GPUs of a task in all.
         cores: thousandths of cores of a task.
         mem: MiB of a task.
@@ -45,7 +48,6 @@ class DeviceKinds:
     """
 
     count: cython.int
-    room: cython.int
     classes: cython.int
     fills: cython.bint
     alike: cython.bint
@@ -54,6 +56,7 @@ class DeviceKinds:
     tasks: cython.longlong[::1]
     whole: cython.longlong[::1]
     part: cython.longlong[::1]
+    unit: cython.longlong[::1]
     milli: cython.longlong[::1]
     cores: cython.longlong[::1]
     mem: cython.longlong[::1]
@@ -73,21 +76,17 @@ class DeviceKinds:
         self.sets = NodeSets(num_nodes)
         self.fills, self.alike, self.by_memory = fills, alike, by_memory
         self._numbers = {}
-        rows = [self._row(demand) for demand in demands]
-        self.count = len(rows)
-        self.classes = len(self._numbers)
-        table = numpy.zeros((13, max(len(rows), 8)), dtype=numpy.int64)
-        if rows:
-            table[:, : len(rows)] = numpy.array(rows, dtype=numpy.int64).T
-        self._cut(table)
+        self.count = self.classes = 0
+        self._cut(numpy.zeros((14, max(len(demands), 8)), dtype=numpy.int64))
+        for demand in demands:
+            self.add(demand)
 
     def _cut(self, table: Any) -> None:
-        self.room = table.shape[1]
         self.table = table
         self.tasks, self.whole, self.part, self.milli = table[0], table[1], table[2], table[3]
         self.cores, self.mem, self.largest = table[4], table[5], table[6]
         self.capacity, self.group, self.chunk = table[7], table[8], table[9]
-        self.scored, self.empties, self.mask = table[10], table[11], table[12]
+        self.scored, self.empties, self.mask, self.unit = table[10], table[11], table[12], table[13]
 
     def _row(self, demand: Any) -> tuple[int, ...]:
         count, largest = demand.count, demand.largest
@@ -102,18 +101,20 @@ class DeviceKinds:
             # remainder, which need not be one of them.
             (count - 1) // largest if largest else 0,
             self.sets.place(demand.allowed),
+            demand.milli or DEVICE_MILLI,
         )
 
     def add(self, demand: Any) -> int:
         """Add a kind; return its number."""
         kind: cython.int = self.count
-        row = self._row(demand)
-        if kind == self.room:
-            old = numpy.asarray(self.table)
-            table = numpy.zeros((13, 2 * kind), dtype=numpy.int64)
-            table[:, :kind] = old
-            self._cut(table)
-        numpy.asarray(self.table)[:, kind] = row
+        if kind == self.table.shape[1]:
+            self._cut(longer(self.table, 2 * kind))
+        numpy.asarray(self.table)[:, kind] = self._row(demand)
         self.classes = len(self._numbers)
         self.count += 1
         return int(kind)
+
+    @compiled
+    def allows(self, kind: cython.int, which: cython.int) -> cython.bint:
+        """Return whether a kind's tasks may run on a node at all: its GPU type is acceptable."""
+        return self.mask[kind] < 0 or self.sets.has(self.mask[kind], which)

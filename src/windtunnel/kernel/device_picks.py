@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import cython
 
-from windtunnel.kernel.device_draws import device_draw
-from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_kinds import DEVICE_MILLI
 from windtunnel.kernel.device_room import DeviceRoom
 from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM, DeviceScoring
+from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 
 
@@ -49,9 +49,7 @@ def device_fragments(
                     else:
                         small += room.left[device]
             mask = scoring.shape_mask[shape]
-            if enough >= scoring.shape_gpus[shape] and (
-                mask < 0 or (scoring.sets.bits[mask + (which >> 6)] >> (which & 63)) & 1 != 0
-            ):
+            if enough >= scoring.shape_gpus[shape] and (mask < 0 or scoring.sets.has(mask, which)):
                 lost = small
         found += scoring.shape_count[shape] * lost
     return found
@@ -76,39 +74,36 @@ def device_gain_score(scoring: DeviceScoring, gain: cython.longlong) -> cython.l
 
 @compiled
 def device_scored(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    cores: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, cores: cython.longlong,
     wants_score: cython.bint,
-) -> cython.longlong:
+) -> cython.longlong:  # fmt: skip
     """Return the device of ``room.left`` on which a share fragments least, or its score."""
     device: cython.int
     earlier: cython.int
     left: cython.int
     seen: cython.bint
     score: cython.longlong
-    part: cython.int = cython.cast(cython.int, kinds.part[kind])
-    before: cython.longlong = device_fragments(room, scoring, which, cores)
+    part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
+    before: cython.longlong = device_fragments(search.room, search.scoring, which, cores)
     best: cython.longlong = 0
     chosen: cython.int = -1
-    for device in range(room.cluster.gpus[which]):
-        left = room.left[device]
+    for device in range(search.room.cluster.gpus[which]):
+        left = search.room.left[device]
         if left < part:
             continue
         seen = False
         for earlier in range(device):
-            if room.left[earlier] == left:
+            if search.room.left[earlier] == left:
                 seen = True  # an equal device scores the same, and the first one wins
                 break
         if seen:
             continue
-        room.left[device] = left - part
-        score = before - device_fragments(room, scoring, which, cores - kinds.cores[kind])
-        room.left[device] = left
-        score = device_gain_score(scoring, score)
+        search.room.left[device] = left - part
+        score = before - device_fragments(
+            search.room, search.scoring, which, cores - search.kinds.cores[kind]
+        )
+        search.room.left[device] = left
+        score = device_gain_score(search.scoring, score)
         if chosen < 0 or score > best:
             best = score
             chosen = device
@@ -117,38 +112,33 @@ def device_scored(
 
 @compiled
 def device_for(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    cores: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, cores: cython.longlong,
     task: cython.longlong,
-) -> cython.int:
+) -> cython.int:  # fmt: skip
     """Return the device of ``room.left`` that one task with a share gets; -1 if none suffices."""
     device: cython.int
     skip: cython.longlong
     fitting: cython.longlong = 0
     chosen: cython.int = -1
-    devices: cython.int = room.cluster.gpus[which]
-    part: cython.int = cython.cast(cython.int, kinds.part[kind])
-    if scoring.code == BY_FGD:
-        return cython.cast(
-            cython.int, device_scored(room, scoring, kinds, kind, which, cores, False)
-        )
-    if scoring.code == BY_RANDOM:
+    devices: cython.int = search.room.cluster.gpus[which]
+    part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
+    if search.scoring.code == BY_FGD:
+        return cython.cast(cython.int, device_scored(search, kind, which, cores, False))
+    if search.scoring.code == BY_RANDOM:
         for device in range(devices):
-            if room.left[device] >= part:
+            if search.room.left[device] >= part:
                 fitting += 1
-        skip = (device_draw(scoring, task) * fitting) >> 31
+        skip = (search.scoring.draw_for(task) * fitting) >> 31
         for device in range(devices):
-            if room.left[device] >= part:
+            if search.room.left[device] >= part:
                 if skip == 0:
                     return device
                 skip -= 1
         return -1
     for device in range(devices):
-        if room.left[device] >= part and (chosen < 0 or room.left[device] < room.left[chosen]):
+        if search.room.left[device] >= part and (
+            chosen < 0 or search.room.left[device] < search.room.left[chosen]
+        ):
             chosen = device
     return chosen
 
@@ -164,27 +154,22 @@ def device_copy_left(room: DeviceRoom, which: cython.int) -> cython.void:
 
 @compiled
 def device_try(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.void:
     """Leave in ``room.left`` what a node's devices would have free after so many tasks."""
     device: cython.int
     task: cython.longlong
-    cores: cython.longlong = room.cores[which]
-    rest: cython.longlong = tasks * kinds.whole[kind]
-    device_copy_left(room, which)
+    cores: cython.longlong = search.room.cores[which]
+    rest: cython.longlong = tasks * search.kinds.whole[kind]
+    device_copy_left(search.room, which)
     if rest > 0:
-        for device in range(room.cluster.gpus[which]):
-            if rest > 0 and room.left[device] == DEVICE_MILLI:
-                room.left[device] = 0
+        for device in range(search.room.cluster.gpus[which]):
+            if rest > 0 and search.room.left[device] == DEVICE_MILLI:
+                search.room.left[device] = 0
                 rest -= 1
-    elif kinds.part[kind] > 0:
+    elif search.kinds.part[kind] > 0:
         for task in range(tasks):
-            device = device_for(room, scoring, kinds, kind, which, cores, task)
-            room.left[device] -= cython.cast(cython.int, kinds.part[kind])
-            if room.cluster.size_cores[which] >= 0:
-                cores -= kinds.cores[kind]
+            device = device_for(search, kind, which, cores, task)
+            search.room.left[device] -= cython.cast(cython.int, search.kinds.part[kind])
+            if search.room.cluster.size_cores[which] >= 0:
+                cores -= search.kinds.cores[kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.bits import bit_at
+from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_gangs import (
     device_fill,
     device_put,
@@ -12,71 +13,40 @@ from windtunnel.kernel.device_gangs import (
     device_put_gang,
     device_put_idle,
 )
-from windtunnel.kernel.device_search import DeviceSearch, device_room_for
-from windtunnel.kernel.free_holds import LOOK_SHOWN, Holds
+from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 
 
 @compiled
-def device_look(search: DeviceSearch, holds: Holds, looks: cython.int) -> cython.void:
-    """Let the search look at all nodes that may be used: not withheld, or shown."""
-    word: cython.int
-    for word in range(search.room.cluster.words):
-        if looks == LOOK_SHOWN:
-            search.room.within[word] = holds.shown[word]
-        elif holds.count == 0:
-            search.room.within[word] = search.room.cluster.every[word]
-        else:
-            search.room.within[word] = (
-                search.room.cluster.every[word] & ~holds.hidden[word] | holds.shown[word]
-            )
-
-
-@compiled
-def device_is_seen(holds: Holds, looks: cython.int, which: cython.int) -> cython.bint:
-    """Return whether a search may look at a node."""
-    if looks == LOOK_SHOWN:
-        return (holds.shown[which >> 6] >> (which & 63)) & 1 != 0
-    return holds.count == 0 or holds.is_seen(which)
-
-
-@compiled
-def device_look_at_rack(
-    search: DeviceSearch, holds: Holds, looks: cython.int, rack: cython.int, adds: cython.bint
-) -> cython.void:
+def device_look_at_rack(search: DeviceSearch, rack: cython.int, adds: cython.bint) -> cython.void:
     """Let the search look at one rack alone, or at its nodes, too."""
     at: cython.int
-    word: cython.int
     which: cython.int
     if not adds:
-        for word in range(search.room.cluster.words):
-            search.room.within[word] = 0
+        search.look_at_none()
     for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
         which = search.room.cluster.rack_node[at]
-        if device_is_seen(holds, looks, which):
+        if search.is_in_sight(which):
             search.room.within[which >> 6] |= bit_at(which & 63)
 
 
 @compiled
 def device_rack_room(
-    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int, rack: cython.int,
-    idle: cython.bint,
-) -> cython.longlong:  # fmt: skip
+    search: DeviceSearch, kind: cython.int, rack: cython.int, idle: cython.bint
+) -> cython.longlong:
     """Return how many of a job's tasks fit a rack's nodes, or those of them that run nothing."""
     at: cython.int
     which: cython.int
     room: cython.longlong = 0
     for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
         which = search.room.cluster.rack_node[at]
-        if device_is_seen(holds, looks, which) and not (idle and search.room.tasks[which] != 0):
-            room += device_room_for(search.room, search.kinds, kind, which)
+        if search.is_in_sight(which) and not (idle and search.room.tasks[which] != 0):
+            room += search.room_for(kind, which)
     return room
 
 
 @compiled
-def device_put_in_one_rack(
-    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
-) -> cython.bint:
+def device_put_in_one_rack(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a job in the rack with the fewest GPUs free to it that can hold it, if there is one."""
     at: cython.int
     which: cython.int
@@ -90,11 +60,11 @@ def device_put_in_one_rack(
             search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]
         ):
             which = search.room.cluster.rack_node[at]
-            if device_is_seen(holds, looks, which):
+            if search.is_in_sight(which):
                 free += search.room.total[which]
         if (
             free < search.kinds.tasks[kind] * search.kinds.milli[kind]
-            or device_rack_room(search, holds, looks, kind, rack, False) < search.kinds.tasks[kind]
+            or device_rack_room(search, kind, rack, False) < search.kinds.tasks[kind]
         ):
             free = -1  # it will not do
         search.rack_room[rack] = free
@@ -109,7 +79,7 @@ def device_put_in_one_rack(
             return False
         search.rack_room[best] = -1
         search.place.count = 0
-        device_look_at_rack(search, holds, looks, best, False)
+        device_look_at_rack(search, best, False)
         if search.scoring.fills:
             fits = device_put_filling(search, kind)
         else:
@@ -119,9 +89,7 @@ def device_put_in_one_rack(
 
 
 @compiled
-def device_put_over_racks(
-    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
-) -> cython.bint:
+def device_put_over_racks(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a job over several racks, those with the most room first, if there is room."""
     best: cython.int
     rack: cython.int
@@ -131,7 +99,7 @@ def device_put_over_racks(
     rest: cython.longlong = search.kinds.tasks[kind]
     search.place.count = 0
     for rack in range(search.room.cluster.racks):
-        search.rack_room[rack] = device_rack_room(search, holds, looks, kind, rack, not fills)
+        search.rack_room[rack] = device_rack_room(search, kind, rack, not fills)
         total += search.rack_room[rack]
     if fills and total < rest:
         return False
@@ -142,35 +110,31 @@ def device_put_over_racks(
                 best = rack
         if search.rack_room[best] <= 0:
             break
-        device_look_at_rack(search, holds, looks, best, False)
+        device_look_at_rack(search, best, False)
         before = rest
         rest = device_fill(search, kind, rest) if fills else device_put_idle(search, kind, rest)
         search.rack_room[best] = -1 if rest < before else 0  # -1: the job uses it
-    return rest == 0 or device_put_rest(search, holds, looks, kind, rest)
+    return rest == 0 or device_put_rest(search, kind, rest)
 
 
 @compiled
-def device_put_rest(
-    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int, rest: cython.longlong
-) -> cython.bint:
+def device_put_rest(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -> cython.bint:
     """Place what remains on one more node, in a rack that the job uses where one has room."""
     at: cython.longlong
     rack: cython.int
-    word: cython.int
     which: cython.int = -1
-    for word in range(search.room.cluster.words):
-        search.room.within[word] = 0
+    search.look_at_none()
     for rack in range(search.room.cluster.racks):
         if search.rack_room[rack] < 0:
-            device_look_at_rack(search, holds, looks, rack, True)
+            device_look_at_rack(search, rack, True)
     for at in range(search.place.count):
         search.room.look_past(search.place.node[at])
-    which = search.best(kind, rest)
+    which = device_best(search, kind, rest)
     if which < 0:
-        device_look(search, holds, looks)
+        search.look_at_all()
         for at in range(search.place.count):
             search.room.look_past(search.place.node[at])
-        which = search.best(kind, rest)
+        which = device_best(search, kind, rest)
     if which < 0:
         return False
     device_put(search, kind, which, rest, rest)
@@ -178,10 +142,8 @@ def device_put_rest(
 
 
 @compiled
-def device_put_by_racks(
-    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
-) -> cython.bint:
+def device_put_by_racks(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a job that may go over several nodes by racks."""
-    if device_put_in_one_rack(search, holds, looks, kind):
+    if device_put_in_one_rack(search, kind):
         return True
-    return search.scoring.spills and device_put_over_racks(search, holds, looks, kind)
+    return search.scoring.spills and device_put_over_racks(search, kind)

@@ -250,6 +250,20 @@ class DeviceRoom:
         """Let the search look at a node no more."""
         self.within[which >> 6] &= ~bit_at(which & 63)
 
+    @compiled
+    def first_devices(
+        self, which: cython.int, count: cython.longlong, idle: cython.bint
+    ) -> cython.longlong:
+        """Return the first so many devices of a node that nobody uses, or that some do, as bits."""
+        device: cython.int
+        first: cython.int = which * self.cluster.each
+        found: cython.longlong = 0
+        for device in range(self.cluster.gpus[which]):
+            if count > 0 and idle == (self.devices[first + device] == DEVICE_MILLI):
+                found |= bit_at(device)
+                count -= 1
+        return found
+
     # What two rooms have in common.
 
     @compiled

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import cython
 
-from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_kinds import DEVICE_MILLI
 from windtunnel.kernel.device_picks import (
     device_copy_left,
     device_fragments,
@@ -31,6 +31,7 @@ from windtunnel.kernel.device_scoring import (
     BY_WORST_FIT,
     DeviceScoring,
 )
+from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 
 
@@ -43,54 +44,48 @@ def device_floor(value: cython.double) -> cython.longlong:
 
 @compiled
 def device_fgd_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return how many fewer fragments a node has after so many tasks, as a score."""
     after: cython.longlong
-    cores: cython.longlong = room.cores[which]
-    if tasks == 1 and kinds.part[kind] > 0:
-        device_copy_left(room, which)
-        return device_scored(room, scoring, kinds, kind, which, cores, True)
-    if scoring.frags_at[which] != room.stamp[which]:
-        device_copy_left(room, which)
-        scoring.frags[which] = device_fragments(room, scoring, which, cores)
-        scoring.frags_at[which] = room.stamp[which]
-    device_try(room, scoring, kinds, kind, which, tasks)
-    after = device_fragments(room, scoring, which, cores - tasks * kinds.cores[kind])
-    return device_gain_score(scoring, scoring.frags[which] - after)
+    cores: cython.longlong = search.room.cores[which]
+    if tasks == 1 and search.kinds.part[kind] > 0:
+        device_copy_left(search.room, which)
+        return device_scored(search, kind, which, cores, True)
+    if search.scoring.frags_at[which] != search.room.stamp[which]:
+        device_copy_left(search.room, which)
+        search.scoring.frags[which] = device_fragments(search.room, search.scoring, which, cores)
+        search.scoring.frags_at[which] = search.room.stamp[which]
+    device_try(search, kind, which, tasks)
+    after = device_fragments(
+        search.room, search.scoring, which, cores - tasks * search.kinds.cores[kind]
+    )
+    return device_gain_score(search.scoring, search.scoring.frags[which] - after)
 
 
 @compiled
 def device_packing_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return a score of 50 to 100 for used GPUs, 33 to 50 for a used node, up to 33 else."""
     device: cython.int
     left: cython.longlong
     part: cython.longlong
-    devices: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which])
-    scale: cython.longlong = scoring.scale
+    devices: cython.longlong = cython.cast(cython.longlong, search.room.cluster.gpus[which])
+    scale: cython.longlong = search.scoring.scale
     opened: cython.longlong = 0
     percent: cython.longlong = 0
     milli: cython.longlong = 0
-    if kinds.group[kind] < 0:
+    if search.kinds.group[kind] < 0:
         return 0
-    if room.idle[which] == devices:
+    if search.room.idle[which] == devices:
         return max(33 - devices, devices) * scale
-    device_try(room, scoring, kinds, kind, which, tasks)
-    for device in range(room.cluster.gpus[which]):
-        left = cython.cast(cython.longlong, room.devices[which * room.cluster.each + device])
-        if room.left[device] != left:
+    device_try(search, kind, which, tasks)
+    for device in range(search.room.cluster.gpus[which]):
+        left = cython.cast(
+            cython.longlong, search.room.devices[which * search.room.cluster.each + device]
+        )
+        if search.room.left[device] != left:
             if left == DEVICE_MILLI:
                 opened += 1
             percent += left * 100 // DEVICE_MILLI
@@ -103,29 +98,25 @@ def device_packing_score(
 
 @compiled
 def device_clustering_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
+    search: DeviceSearch, kind: cython.int, which: cython.int
 ) -> cython.longlong:
     """Return 75, 50, 25 or 0 by what runs on a node, and up to 25 for how full it is."""
     at: cython.int
     base: cython.longlong
     used: cython.longlong
     found: cython.int = 0
-    first: cython.int = which * room.groups
-    most: cython.longlong = room.cluster.max_milli
-    if kinds.group[kind] < 0:
+    first: cython.int = which * search.room.groups
+    most: cython.longlong = search.room.cluster.max_milli
+    if search.kinds.group[kind] < 0:
         return 0
-    for at in range(first, first + room.groups):
-        if room.held[at] > 0:
+    for at in range(first, first + search.room.groups):
+        if search.room.held[at] > 0:
             found += 1
     base = 0 if found > 0 else 25
-    if room.held[first + kinds.group[kind]] > 0:
+    if search.room.held[first + search.kinds.group[kind]] > 0:
         base = 75 if found == 1 else 50
-    used = most - cython.cast(cython.longlong, room.total[which])
-    return 25 * used * scoring.scale // most + base * scoring.scale
+    used = most - cython.cast(cython.longlong, search.room.total[which])
+    return 25 * used * search.scoring.scale // most + base * search.scoring.scale
 
 
 @compiled
@@ -183,107 +174,88 @@ def device_load_score(
 
 @compiled
 def device_leftover_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return the score of what is left over after placing, or of the dot product."""
-    free: cython.double = room.total[which]
-    want: cython.double = tasks * kinds.milli[kind]
-    cores: cython.double = tasks * kinds.cores[kind]
-    most_cores: cython.double = room.cluster.max_cores
-    most_milli: cython.double = room.cluster.max_milli
-    is_limited: cython.bint = room.cluster.size_cores[which] >= 0
+    free: cython.double = search.room.total[which]
+    want: cython.double = tasks * search.kinds.milli[kind]
+    cores: cython.double = tasks * search.kinds.cores[kind]
+    most_cores: cython.double = search.room.cluster.max_cores
+    most_milli: cython.double = search.room.cluster.max_milli
+    is_limited: cython.bint = search.room.cluster.size_cores[which] >= 0
     value: cython.double = 0.0
-    if scoring.code == BY_OPENB_BEST_FIT:
+    if search.scoring.code == BY_OPENB_BEST_FIT:
         if is_limited:
-            value += (room.cores[which] - cores) / most_cores * 0.5
+            value += (search.room.cores[which] - cores) / most_cores * 0.5
         value += (free - want) / most_milli * 0.5
     else:
         if is_limited:
-            value += room.cores[which] / most_cores * (cores / most_cores)
+            value += search.room.cores[which] / most_cores * (cores / most_cores)
         value += free / most_milli * (want / most_milli)
         value = value / 2
-    return device_floor((1.0 - value) * 100 * scoring.scale)
+    return device_floor((1.0 - value) * 100 * search.scoring.scale)
 
 
 @cython.cfunc
 def device_asked(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return what a placement of the user's own says of a node; it raises nothing."""
     device: cython.int
-    first: cython.longlong = cython.cast(cython.longlong, which) * room.cluster.each
+    first: cython.longlong = cython.cast(cython.longlong, which) * search.room.cluster.each
     devices: list = []
-    for device in range(min(room.cluster.gpus[which], room.cluster.each)):
-        devices.append(room.devices[first + device])
-    score: cython.longlong = scoring.ask(
-        which, devices, room.cores[which], room.mem[which], room.tasks[which],
-        tasks, kinds.milli[kind], kinds.cores[kind], kinds.mem[kind],
+    for device in range(min(search.room.cluster.gpus[which], search.room.cluster.each)):
+        devices.append(search.room.devices[first + device])
+    score: cython.longlong = search.scoring.ask(
+        which, devices, search.room.cores[which], search.room.mem[which], search.room.tasks[which],
+        tasks, search.kinds.milli[kind], search.kinds.cores[kind], search.kinds.mem[kind],
     )  # fmt: skip
     return score
 
 
 @compiled
 def device_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
-    tasks: cython.longlong,
+    search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return the score of a node that has room for so many tasks: the higher the better."""
     idle: cython.longlong
     asked: cython.longlong
-    if scoring.code == BY_ASKED:
+    if search.scoring.code == BY_ASKED:
         with cython.gil:
-            asked = device_asked(room, scoring, kinds, kind, which, tasks)
+            asked = device_asked(search, kind, which, tasks)
         return asked
-    if scoring.code == BY_FGD:
-        return device_fgd_score(room, scoring, kinds, kind, which, tasks)
-    if scoring.code == BY_GPU_PACKING:
-        return device_packing_score(room, scoring, kinds, kind, which, tasks)
-    if scoring.code == BY_GPU_CLUSTERING:
-        return device_clustering_score(room, scoring, kinds, kind, which)
-    if scoring.code in (BY_OPENB_BEST_FIT, BY_DOT_PROD):
-        return device_leftover_score(room, scoring, kinds, kind, which, tasks)
-    if scoring.code == BY_LOWEST_UTILIZATION:
-        return device_utilization_score(room, scoring, which)
-    if scoring.code == BY_LOAD_RATE:
-        return device_load_score(room, scoring, which)
-    if scoring.code == BY_BEST_FIT:
-        return -room.total[which]
-    if scoring.code == BY_WORST_FIT:
-        return room.total[which]
-    if scoring.code in (BY_LEAST_IDLE, BY_MOST_IDLE):
-        idle = room.total[which] if room.cluster.pooled else room.idle[which]
-        return idle if scoring.code == BY_MOST_IDLE else -idle
+    if search.scoring.code == BY_FGD:
+        return device_fgd_score(search, kind, which, tasks)
+    if search.scoring.code == BY_GPU_PACKING:
+        return device_packing_score(search, kind, which, tasks)
+    if search.scoring.code == BY_GPU_CLUSTERING:
+        return device_clustering_score(search, kind, which)
+    if search.scoring.code in (BY_OPENB_BEST_FIT, BY_DOT_PROD):
+        return device_leftover_score(search, kind, which, tasks)
+    if search.scoring.code == BY_LOWEST_UTILIZATION:
+        return device_utilization_score(search.room, search.scoring, which)
+    if search.scoring.code == BY_LOAD_RATE:
+        return device_load_score(search.room, search.scoring, which)
+    if search.scoring.code == BY_BEST_FIT:
+        return -search.room.total[which]
+    if search.scoring.code == BY_WORST_FIT:
+        return search.room.total[which]
+    if search.scoring.code in (BY_LEAST_IDLE, BY_MOST_IDLE):
+        idle = search.room.total[which] if search.room.cluster.pooled else search.room.idle[which]
+        return idle if search.scoring.code == BY_MOST_IDLE else -idle
     return 0
 
 
 @compiled
 def device_known_score(
-    room: DeviceRoom,
-    scoring: DeviceScoring,
-    kinds: DeviceKinds,
-    kind: cython.int,
-    which: cython.int,
+    search: DeviceSearch, kind: cython.int, which: cython.int
 ) -> cython.longlong:
     """Return the score for the kind's chunk of tasks, found anew only where the node changed."""
     at: cython.longlong
-    if scoring.classes == 0:
-        return device_score(room, scoring, kinds, kind, which, kinds.chunk[kind])
-    at = kinds.scored[kind] * scoring.nodes + which
-    if scoring.kept_at[at] != room.stamp[which]:
-        scoring.kept[at] = device_score(room, scoring, kinds, kind, which, kinds.chunk[kind])
-        scoring.kept_at[at] = room.stamp[which]
-    return scoring.kept[at]
+    if search.scoring.classes == 0:
+        return device_score(search, kind, which, search.kinds.chunk[kind])
+    at = search.kinds.scored[kind] * search.scoring.nodes + which
+    if search.scoring.kept_at[at] != search.room.stamp[which]:
+        search.scoring.kept[at] = device_score(search, kind, which, search.kinds.chunk[kind])
+        search.scoring.kept_at[at] = search.room.stamp[which]
+    return search.scoring.kept[at]

@@ -9,6 +9,8 @@ import numpy
 
 from windtunnel.kernel.device_cluster import DeviceCluster
 from windtunnel.kernel.device_kinds import DeviceKinds
+from windtunnel.kernel.draws import MIX_MASK, mixed
+from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_sets import NodeSets
 
 #: Placements.
@@ -123,7 +125,7 @@ class DeviceScoring:
         self.spills = placement.topology == "rack"
         self.tree = None if placement.tree is None else placement.tree.place
         self.scale = placement.scale
-        self.seed = _mixed_seed(placement.seed)
+        self.seed = mixed(placement.seed & MIX_MASK)
         self.draw = 0
         self.w_cores, self.w_mem, self.w_gpus = placement.weights
         self.steps = numpy.array(placement.steps, dtype=numpy.int64)
@@ -162,15 +164,12 @@ class DeviceScoring:
         self.kept = numpy.zeros(classes * self.nodes, dtype=numpy.int64)
         self.kept_at = numpy.zeros(classes * self.nodes, dtype=numpy.int64)
 
+    @compiled
+    def draw_for(self, purpose: cython.longlong) -> cython.longlong:
+        """Return 31 random bits for a purpose of the job; see `windtunnel.placements.draws`."""
+        word: cython.ulonglong = self.draw + cython.cast(cython.ulonglong, purpose)
+        return cython.cast(cython.longlong, mixed(word) >> 33)
+
 
 def _first_of(row: Any) -> Any:
     return row[0]
-
-
-def _mixed_seed(seed: Any) -> Any:
-    """Return a seed mixed as in `windtunnel.placements.draws`."""
-    mask: object = (1 << 64) - 1
-    word = (seed + 0x9E3779B97F4A7C15) & mask
-    word = ((word ^ word >> 30) * 0xBF58476D1CE4E5B9) & mask
-    word = ((word ^ word >> 27) * 0x94D049BB133111EB) & mask
-    return word ^ word >> 31

@@ -89,6 +89,10 @@ class Free:
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
+        self.total = other.total
+        self.draws = other.draws
+        self.version += 1
+        self.changes += 1
 
     @compiled
     def meet(self, other: Free) -> cython.void:

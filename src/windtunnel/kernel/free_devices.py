@@ -10,13 +10,18 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.bits import bit_at, count_bits
+from windtunnel.kernel.bits import count_bits
+from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_cluster import DeviceCluster
-from windtunnel.kernel.device_draws import device_mix
 from windtunnel.kernel.device_gangs import device_put, device_put_filling, device_put_gang
-from windtunnel.kernel.device_grants import device_change_all, device_draft, device_footprint
+from windtunnel.kernel.device_grants import (
+    device_change_all,
+    device_draft,
+    device_footprint,
+    device_tasks_of,
+)
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
-from windtunnel.kernel.device_racks import device_look, device_put_by_racks
+from windtunnel.kernel.device_racks import device_put_by_racks
 from windtunnel.kernel.device_room import DeviceRoom
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
@@ -26,14 +31,10 @@ from windtunnel.kernel.device_scoring import (
     TIES_BY_DRAW,
     DeviceScoring,
 )
-from windtunnel.kernel.device_search import (
-    MANY_TASKS,
-    DeviceSearch,
-    device_may_use,
-    device_room_up_to,
-)
+from windtunnel.kernel.device_search import MANY_TASKS, DeviceSearch
+from windtunnel.kernel.draws import mixed
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.free_holds import LOOK_OPEN, LOOK_SHOWN, Holds
+from windtunnel.kernel.free_holds import LOOK_OPEN, Holds
 from windtunnel.kernel.free_on_nodes import FreeOnNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
@@ -180,36 +181,32 @@ class FreeDevices(FreeOnNodes):
         if not self._sums_allow(kind):
             return False
         self._draw()
-        # What the job's reservations have goes first.
-        if self.looks != LOOK_OPEN and self._fit(kind, LOOK_SHOWN):
-            return True
-        return self._fit(kind, self.looks)
+        return FreeOnNodes.fit(self, kind)
 
     @compiled
     def _draw(self) -> cython.void:
         """Draw anew for the next job, of a placement to which chance matters."""
         if self.scoring.code == BY_RANDOM or self.scoring.ties == TIES_BY_DRAW:
-            self.scoring.draw = device_mix(
-                self.scoring.seed + cython.cast(cython.ulonglong, self.draws)
-            )
+            self.scoring.draw = mixed(self.scoring.seed + cython.cast(cython.ulonglong, self.draws))
 
     @compiled
-    def _fit(self, kind: cython.int, looks: cython.int) -> cython.bint:
+    def fit_in_sight(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
         which: cython.int
         tasks: cython.longlong = self.kinds.tasks[kind]
         fits: cython.bint
         self.place.count = 0
-        device_look(self.search, self.holds, looks)
+        self.search.look(self.holds, self.looks)
         if self.scoring.tree is not None:
             with cython.gil:
                 fits = self._lay_out(kind)
         elif tasks <= self.kinds.largest[kind] and not self.scoring.fills:
-            which = self.search.best(kind, tasks)
+            which = device_best(self.search, kind, tasks)
             fits = which >= 0
             if fits:
                 device_put(self.search, kind, which, tasks, tasks)
         elif self.scoring.by_rack:
-            fits = device_put_by_racks(self.search, self.holds, looks, kind)
+            fits = device_put_by_racks(self.search, kind)
         elif self.scoring.fills:
             fits = device_put_filling(self.search, kind)
         else:
@@ -225,7 +222,7 @@ class FreeDevices(FreeOnNodes):
         rooms: Any = numpy.zeros(self.cluster.nodes, dtype=numpy.int64)
         for which in range(self.cluster.nodes):
             if self.room.is_within(which):
-                rooms[which] = device_room_up_to(self.room, self.kinds, kind, which, MANY_TASKS)
+                rooms[which] = self.search.room_up_to(kind, which, MANY_TASKS)
         found: Any = self.scoring.tree(rooms, rest, self.requests[kind])
         if found is None:
             return False
@@ -239,7 +236,7 @@ class FreeDevices(FreeOnNodes):
     def best(self, kind: cython.int) -> cython.int:
         """Return the node in sight (``room.within``) that scores best for one task, or -1."""
         self._draw()
-        return self.search.best(kind, 1)
+        return device_best(self.search, kind, 1)
 
     @compiled
     def look_in_rack(self, rack: cython.int) -> cython.void:
@@ -253,21 +250,6 @@ class FreeDevices(FreeOnNodes):
                     which = self.cluster.rack_node[at]
                     self.room.look_past(which)
 
-    @compiled
-    def first_devices(
-        self, which: cython.int, count: cython.longlong, idle: cython.bint
-    ) -> cython.longlong:
-        """Return the first so many devices of a node that are idle, or that are not, as bits."""
-        device: cython.int
-        found: cython.longlong = 0
-        for device in range(self.cluster.gpus[which]):
-            if count > 0 and idle == (
-                self.room.devices[which * self.cluster.each + device] == DEVICE_MILLI
-            ):
-                found |= bit_at(device)
-                count -= 1
-        return found
-
     # Changing.
 
     @compiled
@@ -275,7 +257,7 @@ class FreeDevices(FreeOnNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Take devices, cores and memory that are free."""
-        device_change_all(self.room, self.kinds, kind, pairs, begin, end, -1)
+        device_change_all(self.search, kind, pairs, begin, end, -1)
         self.total = self.room.free
         self.draws += 1
         self.changes += 1
@@ -285,7 +267,7 @@ class FreeDevices(FreeOnNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Give back what `take` took."""
-        device_change_all(self.room, self.kinds, kind, pairs, begin, end, 1)
+        device_change_all(self.search, kind, pairs, begin, end, 1)
         self.total = self.room.free
         self.version += 1
         self.changes += 1
@@ -300,41 +282,37 @@ class FreeDevices(FreeOnNodes):
         enough: cython.bint = True
         for at in range(begin, end):
             which = pairs.node[at]
-            if not device_draft(self.room, self.kinds, kind, which, pairs.grant[at], -1):
+            if not device_draft(self.search, kind, which, pairs.grant[at], -1):
                 enough = False
             if self.holds.count != 0 and not self.holds.is_seen(which):
                 enough = False
         for at in range(begin, end):
-            device_draft(self.room, self.kinds, kind, pairs.node[at], pairs.grant[at], 1)
+            device_draft(self.search, kind, pairs.node[at], pairs.grant[at], 1)
         return enough
 
     @compiled
     def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
         """Return whether jobs of a kind may use a node at all: its GPU type is acceptable."""
-        return device_may_use(self.kinds, kind, node)
+        return self.kinds.allows(kind, node)
 
     @compiled
     def _tasks_of(
         self, kind: cython.int, node: cython.int, grant: cython.longlong
     ) -> cython.longlong:
         """Return the tasks that a grant serves, 0 if the kind could not get it on the node."""
-        held: cython.longlong
+        is_right: cython.bint
         milli: cython.longlong = self.kinds.milli[kind]
+        whole: cython.longlong = self.kinds.whole[kind]
         gpus: cython.int = self.cluster.gpus[node]
-        if milli == 0:
-            return 1 if grant == 0 else 0
-        if grant <= 0:
-            return 0
-        if self.cluster.pooled:
-            if grant % milli != 0 or grant > gpus * DEVICE_MILLI:
-                return 0
-            return grant // milli
-        if grant >> gpus != 0:
-            return 0
-        held = count_bits(grant)
-        if self.kinds.part[kind] > 0:
-            return 1 if held == 1 else 0
-        return held // self.kinds.whole[kind] if held % self.kinds.whole[kind] == 0 else 0
+        if milli == 0 or grant <= 0:
+            is_right = milli == 0 and grant == 0
+        elif self.cluster.pooled:
+            is_right = grant % milli == 0 and grant <= gpus * DEVICE_MILLI
+        elif whole > 0:
+            is_right = grant >> gpus == 0 and count_bits(grant) % whole == 0
+        else:
+            is_right = grant >> gpus == 0 and count_bits(grant) == 1
+        return device_tasks_of(self.search, kind, grant) if is_right else 0
 
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
@@ -347,7 +325,7 @@ class FreeDevices(FreeOnNodes):
         for at in range(pairs.count):
             if not 0 <= pairs.node[at] < self.cluster.nodes:
                 return False
-            if not device_may_use(self.kinds, kind, pairs.node[at]):
+            if not self.kinds.allows(kind, pairs.node[at]):
                 return False
             tasks = self._tasks_of(kind, pairs.node[at], pairs.grant[at])
             if tasks == 0:
@@ -383,22 +361,13 @@ class FreeDevices(FreeOnNodes):
         """Append what a job of a kind on these pairs takes of a row."""
         at: cython.longlong
         for at in range(begin, end):
-            device_footprint(self.room, self.kinds, kind, pairs.node[at], pairs.grant[at], into)
+            device_footprint(self.search, kind, pairs.node[at], pairs.grant[at], into)
 
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
-        self._copy(cython.cast(FreeDevices, other))
-
-    @compiled
-    def _copy(self, other: FreeDevices) -> cython.void:
-        self.room.copy_from(other.room)
-        self.holds.copy_from(other.holds)
-        self.looks = other.looks
-        self.total = other.total
-        self.draws = other.draws
-        self.version += 1
-        self.changes += 1
+        FreeOnNodes.copy_from(self, other)
+        self.room.copy_from(cython.cast(FreeDevices, other).room)
 
     @compiled
     def meet(self, other: Free) -> cython.void:
@@ -407,12 +376,8 @@ class FreeDevices(FreeOnNodes):
         A node that either side uses counts as used by as many tasks as the fuller side has. Either
         state counts as it is open now: what one of them hides is hidden.
         """
-        self._meet(cython.cast(FreeDevices, other))
-
-    @compiled
-    def _meet(self, other: FreeDevices) -> cython.void:
-        self.room.meet(other.room)
-        self.holds.join(other.holds)
+        self.room.meet(cython.cast(FreeDevices, other).room)
+        self.holds.join(cython.cast(FreeDevices, other).holds)
         self.total = self.room.free
         self.changes += 1
 
@@ -426,5 +391,4 @@ class FreeDevices(FreeOnNodes):
         """Return the thousandths of GPUs of a grant to a job of a kind."""
         if self.cluster.pooled:
             return grant
-        part: cython.longlong = self.kinds.part[kind]
-        return count_bits(grant) * (part if part > 0 else DEVICE_MILLI)
+        return count_bits(grant) * self.kinds.unit[kind]

@@ -226,11 +226,21 @@ class Holds:
             self.shown[word] = 0
 
     @compiled
+    def in_sight(self, looks: cython.int, word: cython.int) -> cython.longlong:
+        """Return a word of the nodes that a search looks at."""
+        if looks == LOOK_SHOWN:
+            return self.shown[word]
+        return ~self.hidden[word] | self.shown[word]
+
+    @compiled
+    def is_in_sight(self, looks: cython.int, node: cython.int) -> cython.bint:
+        """Return whether a search looks at a node."""
+        return (self.in_sight(looks, node >> 6) >> (node & 63)) & 1 != 0
+
+    @compiled
     def is_seen(self, node: cython.int) -> cython.bint:
         """Return whether a search may look at a node: not withheld, or shown."""
-        if self.times[node] == 0:
-            return True
-        return (self.shown[node >> 6] >> (node & 63)) & 1 != 0
+        return self.times[node] == 0 or (self.shown[node >> 6] >> (node & 63)) & 1 != 0
 
     @compiled
     def join(self, other: Holds) -> cython.void:
@@ -245,7 +255,7 @@ class Holds:
         if other.count == 0:
             return
         for word in range(self.words):
-            self.seen[word] = ~self.hidden[word] | self.shown[word]
+            self.seen[word] = self.in_sight(LOOK_BOTH, word)
         for at in range(other.size):
             node = other.node[at]
             if (self.seen[node >> 6] >> (node & 63)) & 1 != 0 and not other.is_seen(node):

@@ -9,6 +9,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_sets import NodeSets
+from windtunnel.kernel.pairs import longer
 
 
 @cython.final
@@ -34,8 +35,8 @@ class FreeKinds:
     """
 
     count: cython.int
-    room: cython.int
     most: cython.longlong
+    table: cython.longlong[:, ::1]
     gpus: cython.longlong[::1]
     task: cython.longlong[::1]
     cpus: cython.longlong[::1]
@@ -49,36 +50,25 @@ class FreeKinds:
     def __init__(self, sizes: Any, demands: Any) -> None:
         self.sets = NodeSets(len(sizes))
         self.most = max(sizes, default=0)
-        self.count = self.room = 0
-        self._grow(len(demands))
+        self.count = 0
+        self._cut(numpy.zeros((8, max(len(demands), 8)), dtype=numpy.int64))
         for demand in demands:
             self.add(demand)
 
-    def _grow(self, room: int) -> None:
-        self.room = max(room, 8)
-        old = numpy.zeros(0, dtype=numpy.int64)
-        self.gpus = _with_room(self.gpus if self.count else old, self.room)
-        self.task = _with_room(self.task if self.count else old, self.room)
-        self.cpus = _with_room(self.cpus if self.count else old, self.room)
-        self.largest = _with_room(self.largest if self.count else old, self.room)
-        self.smallest = _with_room(self.smallest if self.count else old, self.room)
-        self.empties = _with_room(self.empties if self.count else old, self.room)
-        self.pods = _with_room(self.pods if self.count else old, self.room)
-        self.mask = _with_room(self.mask if self.count else old, self.room)
+    def _cut(self, table: Any) -> None:
+        self.table = table
+        self.gpus, self.task, self.cpus, self.largest = table[0], table[1], table[2], table[3]
+        self.smallest, self.empties, self.pods, self.mask = table[4], table[5], table[6], table[7]
 
     def add(self, demand: Any) -> int:
         """Add a kind; return its number."""
-        if self.count == self.room:
-            self._grow(2 * self.room)
         kind: cython.int = self.count
-        self.gpus[kind] = demand.gpus
-        self.task[kind] = demand.task
-        self.cpus[kind] = demand.cpus
-        self.largest[kind] = demand.largest
-        self.smallest[kind] = demand.smallest
-        self.empties[kind] = self._empties(demand)
-        self.pods[kind] = demand.pods
-        self.mask[kind] = self.sets.place(demand.allowed)
+        if kind == self.table.shape[1]:
+            self._cut(longer(self.table, 2 * kind))
+        numpy.asarray(self.table)[:, kind] = (
+            *(demand.gpus, demand.task, demand.cpus, demand.largest, demand.smallest),
+            *(self._empties(demand), demand.pods, self.sets.place(demand.allowed)),
+        )
         self.count += 1
         return int(kind)
 
@@ -98,10 +88,3 @@ class FreeKinds:
         if demand.largest == self.most:
             return demand.gpus // demand.largest
         return (demand.gpus - 1) // demand.largest
-
-
-def _with_room(column: Any, room: int) -> Any:
-    """Return a column with room for more numbers, Int64 array (room,)."""
-    larger = numpy.zeros(room, dtype=numpy.int64)
-    larger[: len(column)] = column
-    return larger

@@ -13,7 +13,7 @@ import numpy
 
 from windtunnel.kernel.bits import bit_at, lowest_bit, without_lowest
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN, Holds
+from windtunnel.kernel.free_holds import LOOK_OPEN, LOOK_SHOWN, Holds
 from windtunnel.kernel.free_kinds import FreeKinds
 from windtunnel.kernel.free_on_nodes import FreeOnNodes
 from windtunnel.kernel.marks import compiled
@@ -273,19 +273,8 @@ class FreeNodes(FreeOnNodes):
         return -1
 
     @compiled
-    def fit(self, kind: cython.int) -> cython.bint:
-        """Return whether a job of a kind fits now, and write where into ``place``."""
-        if self.looks != LOOK_OPEN:
-            # What the job's reservations have goes first.
-            self.looks = LOOK_SHOWN
-            if self._fit(kind):
-                self.looks = LOOK_BOTH
-                return True
-            self.looks = LOOK_BOTH
-        return self._fit(kind)
-
-    @compiled
-    def _fit(self, kind: cython.int) -> cython.bint:
+    def fit_in_sight(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
         gpus: cython.longlong = self.kinds.gpus[kind]
         node: cython.int
         self.place.count = 0
@@ -516,22 +505,13 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
-        self._copy(cython.cast(FreeNodes, other))
-
-    @compiled
-    def _copy(self, other: FreeNodes) -> cython.void:
-        if self.holds.count != 0 or other.holds.count != 0:
-            self.hidden[:] = other.hidden
-        self.holds.copy_from(other.holds)
-        self.free[:] = other.free
-        self.marks[:] = other.marks
-        self.levels = other.levels
-        self.looks = other.looks
-        self.shown_units = other.shown_units
-        self.total = other.total
-        self.draws = other.draws
-        self.version += 1
-        self.changes += 1
+        if self.holds.count != 0 or cython.cast(FreeNodes, other).holds.count != 0:
+            self.hidden[:] = cython.cast(FreeNodes, other).hidden
+        FreeOnNodes.copy_from(self, other)
+        self.free[:] = cython.cast(FreeNodes, other).free
+        self.marks[:] = cython.cast(FreeNodes, other).marks
+        self.levels = cython.cast(FreeNodes, other).levels
+        self.shown_units = cython.cast(FreeNodes, other).shown_units
 
     @compiled
     def meet(self, other: Free) -> cython.void:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, Holds
+from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN, Holds
 from windtunnel.kernel.marks import compiled
 
 
@@ -20,6 +20,31 @@ class FreeOnNodes(Free):
 
     holds: Holds
     looks: cython.int
+
+    @compiled
+    def fit(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits now, and write where into ``place``."""
+        fits: cython.bint
+        if self.looks != LOOK_OPEN:
+            # What the job's reservations have goes first.
+            self.looks = LOOK_SHOWN
+            fits = self.fit_in_sight(kind)
+            self.looks = LOOK_BOTH
+            if fits:
+                return True
+        return self.fit_in_sight(kind)
+
+    @compiled
+    def fit_in_sight(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
+        return False
+
+    @compiled
+    def copy_from(self, other: Free) -> cython.void:
+        """Become equal to another state of the same cluster."""
+        Free.copy_from(self, other)
+        self.holds.copy_from(cython.cast(FreeOnNodes, other).holds)
+        self.looks = cython.cast(FreeOnNodes, other).looks
 
     @compiled
     def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:

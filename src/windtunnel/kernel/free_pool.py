@@ -249,30 +249,21 @@ class FreePool(Free):
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
-        self._copy(cython.cast(FreePool, other))
-
-    @compiled
-    def _copy(self, other: FreePool) -> cython.void:
-        self.free[:] = other.free
-        self.free_cpus[:] = other.free_cpus
-        self.withheld[:] = other.withheld
-        self.total = other.total
-        self.draws = other.draws
-        self.version += 1
-        self.changes += 1
+        Free.copy_from(self, other)
+        self.free[:] = cython.cast(FreePool, other).free
+        self.free_cpus[:] = cython.cast(FreePool, other).free_cpus
+        self.withheld[:] = cython.cast(FreePool, other).withheld
 
     @compiled
     def meet(self, other: Free) -> cython.void:
         """Keep in each pool only what is free in another state, too."""
-        self._meet(cython.cast(FreePool, other))
-
-    @compiled
-    def _meet(self, other: FreePool) -> cython.void:
         pool: cython.int
         self.total = 0
         for pool in range(self.nodes):
-            self.free[pool] = min(self.free[pool], other.free[pool])
-            self.free_cpus[pool] = min(self.free_cpus[pool], other.free_cpus[pool])
+            self.free[pool] = min(self.free[pool], cython.cast(FreePool, other).free[pool])
+            self.free_cpus[pool] = min(
+                self.free_cpus[pool], cython.cast(FreePool, other).free_cpus[pool]
+            )
             self.total += self.free[pool]
         self.changes += 1
 

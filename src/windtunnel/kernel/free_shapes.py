@@ -8,10 +8,8 @@ import cython
 import numpy
 
 from windtunnel.kernel.bits import bit_at, lowest_bit, without_lowest
-from windtunnel.kernel.device_racks import device_is_seen
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_devices import FreeDevices
-from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
@@ -115,17 +113,10 @@ class FreeShapes(FreeNodes):
     # Searching.
 
     @compiled
-    def fit(self, kind: cython.int) -> cython.bint:
-        """Return whether a job of a kind fits now, and write where into ``place``."""
+    def fit_in_sight(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
         if self.shapes.plain_of[kind] >= 0:
-            return FreeNodes.fit(self, self.shapes.plain_of[kind])
-        if self.looks != LOOK_OPEN:
-            # What the job's reservations have goes first.
-            self.looks = LOOK_SHOWN
-            if self._fit_shape(kind):
-                self.looks = LOOK_BOTH
-                return True
-            self.looks = LOOK_BOTH
+            return FreeNodes.fit_in_sight(self, self.shapes.plain_of[kind])
         return self._fit_shape(kind)
 
     @compiled
@@ -166,7 +157,7 @@ class FreeShapes(FreeNodes):
         first: cython.int = self.scored.cluster.rack_begin[rack]
         for at in range(first, self.scored.cluster.rack_begin[rack + 1]):
             node = self.scored.cluster.rack_node[at]
-            if device_is_seen(self.holds, self.looks, node):
+            if self.holds.is_in_sight(self.looks, node):
                 free += max(self.free[node], 0)
         return free
 
@@ -276,7 +267,7 @@ class FreeShapes(FreeNodes):
             self.grant.count = 0
             self.grant.add(
                 pairs.node[at],
-                self.scored.first_devices(pairs.node[at], pairs.grant[at], sign < 0),
+                self.scored.room.first_devices(pairs.node[at], pairs.grant[at], sign < 0),
             )
             if sign < 0:
                 self.scored.take(self.shapes.scored[piece], self.grant, 0, 1)
@@ -329,10 +320,9 @@ class FreeShapes(FreeNodes):
         at: cython.longlong
         other: cython.longlong
         node: cython.int
-        first: cython.longlong = self.shapes.begin[kind]
         if self.shapes.plain_of[kind] >= 0:
             return FreeNodes.fits(self, self.shapes.plain_of[kind], pairs)
-        if pairs.count != self.shapes.begin[kind + 1] - first:
+        if pairs.count != self.shapes.begin[kind + 1] - self.shapes.begin[kind]:
             return False
         for at in range(pairs.count):
             node = pairs.node[at]
@@ -341,30 +331,21 @@ class FreeShapes(FreeNodes):
             for other in range(at):
                 if pairs.node[other] == node:
                     return False
-            if self._pieces_of(kind, pairs.grant[at]) != self._grants_of(pairs, pairs.grant[at]):
-                return False
-            if pairs.grant[at] > self.shapes.top:
+            if pairs.grant[at] > self.shapes.top or self._lacks(kind, pairs, pairs.grant[at]) != 0:
                 return False
         return self.is_free(kind, pairs, 0, pairs.count)
 
     @compiled
-    def _pieces_of(self, kind: cython.int, gpus: cython.longlong) -> cython.int:
-        """Return how many of a shape's pieces have so many GPUs."""
-        piece: cython.int
-        found: cython.int = 0
-        for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
-            if self.shapes.piece[piece] == gpus:
-                found += 1
-        return found
-
-    @compiled
-    def _grants_of(self, pairs: Pairs, gpus: cython.longlong) -> cython.int:
-        """Return how many pairs have so many GPUs."""
+    def _lacks(self, kind: cython.int, pairs: Pairs, gpus: cython.longlong) -> cython.int:
+        """Return how many more pieces of a shape have so many GPUs than pairs do."""
         at: cython.longlong
         found: cython.int = 0
+        for at in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
+            if self.shapes.piece[at] == gpus:
+                found += 1
         for at in range(pairs.count):
             if pairs.grant[at] == gpus:
-                found += 1
+                found -= 1
         return found
 
     # Other states.
@@ -373,24 +354,18 @@ class FreeShapes(FreeNodes):
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
         FreeNodes.copy_from(self, other)
-        self._copy_cores(cython.cast(FreeShapes, other))
-
-    @compiled
-    def _copy_cores(self, other: FreeShapes) -> cython.void:
-        self.free_cores[:] = other.free_cores
+        self.free_cores[:] = cython.cast(FreeShapes, other).free_cores
         if self.scored is not None:
-            self.scored.copy_from(other.scored)
+            self.scored.copy_from(cython.cast(FreeShapes, other).scored)
 
     @compiled
     def meet(self, other: Free) -> cython.void:
         """Keep on each node only what is free in another state, too."""
-        FreeNodes.meet(self, other)
-        self._meet_cores(cython.cast(FreeShapes, other))
-
-    @compiled
-    def _meet_cores(self, other: FreeShapes) -> cython.void:
         node: cython.int
+        FreeNodes.meet(self, other)
         for node in range(self.nodes):
-            self.free_cores[node] = min(self.free_cores[node], other.free_cores[node])
+            self.free_cores[node] = min(
+                self.free_cores[node], cython.cast(FreeShapes, other).free_cores[node]
+            )
         if self.scored is not None:
-            self.scored.meet(other.scored)
+            self.scored.meet(cython.cast(FreeShapes, other).scored)

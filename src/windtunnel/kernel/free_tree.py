@@ -12,7 +12,6 @@ import cython
 import numpy
 
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
 
@@ -53,32 +52,24 @@ class FreeTree(FreeNodes):
         return self.kinds.add(demand)
 
     @compiled
-    def fit(self, kind: cython.int) -> cython.bint:
-        """Return whether a job of a kind fits now, and write where into ``place``."""
+    def fit_in_sight(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
         fits: cython.bint
         self.place.count = 0
         if self.kinds.gpus[kind] > self.total:
             return False
         if self.kinds.gpus[kind] == 0:
             return True
-        if self.looks != LOOK_OPEN:
-            # What the job's reservations have goes first.
-            with cython.gil:
-                fits = self._placed(kind, LOOK_SHOWN)
-            if fits:
-                return True
         with cython.gil:
-            fits = self._placed(kind, LOOK_BOTH)
+            fits = self._placed(kind)
         return fits
 
-    def _placed(self, kind: int, looks: int) -> bool:
+    def _placed(self, kind: int) -> bool:
         """Place a job of a kind on the nodes that a search looks at."""
         free: Any = numpy.maximum(numpy.asarray(self.free), 0).astype(numpy.int64)
-        if self.holds.count != 0 or looks == LOOK_SHOWN:
+        if self.holds.count != 0:
             for node in range(self.nodes):
-                is_withheld = self.holds.times[node] != 0
-                is_open = self.looks != LOOK_OPEN and self.holds.is_seen(node)
-                if (is_withheld and not is_open) or (looks == LOOK_SHOWN and not is_withheld):
+                if not self.holds.is_in_sight(self.looks, node):
                     free[node] = 0
         found: Any = self.tree(free, self.demands[kind])
         if found is None:

@@ -66,8 +66,9 @@ class Pairs:
 
 
 def longer(array: object, length: int) -> numpy.ndarray:
-    """Return an array with what another has at its beginning; the rest is not looked at yet."""
+    """Return an array (a table of columns) with what another has at its beginning, then 0."""
     old = numpy.asarray(array)
-    new = numpy.empty(length, dtype=old.dtype)
-    new[: len(old)] = old
+    last: object = old.ndim - 1  # of an object: Cython has no negative indices
+    new = numpy.zeros((*old.shape[:last], length), dtype=old.dtype)
+    new[..., : old.shape[last]] = old
     return new

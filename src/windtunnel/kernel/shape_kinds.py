@@ -7,6 +7,8 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.pairs import longer
+
 
 @cython.final
 @cython.cclass
@@ -69,12 +71,12 @@ class ShapeKinds:
         kind: cython.int = self.count
         first: cython.int = self.begin[kind]
         most: cython.int = self.top + 1
-        self.plain_of = _shapes_with_room(self.plain_of, kind + 1)
-        self.begin = _shapes_with_room(self.begin, kind + 2)
-        self.mask = _shapes_with_room(self.mask, kind + 1)
-        self.piece = _shapes_with_room(self.piece, first + len(pieces))
-        self.scored = _shapes_with_room(self.scored, first + len(pieces))
-        self.cores = _shapes_with_room(self.cores, (kind + 1) * most)
+        self.plain_of = _with_room(self.plain_of, kind + 1)
+        self.begin = _with_room(self.begin, kind + 2)
+        self.mask = _with_room(self.mask, kind + 1)
+        self.piece = _with_room(self.piece, first + len(pieces))
+        self.scored = _with_room(self.scored, first + len(pieces))
+        self.cores = _with_room(self.cores, (kind + 1) * most)
         self.plain_of[kind] = plain
         self.mask[kind] = mask
         self.begin[kind + 1] = first + len(pieces)
@@ -88,11 +90,6 @@ class ShapeKinds:
         return int(kind)
 
 
-def _shapes_with_room(column: Any, least: Any) -> Any:
+def _with_room(column: Any, least: Any) -> Any:
     """Return a column with room for so many numbers at least."""
-    old = numpy.asarray(column)
-    if len(old) >= least:
-        return old
-    larger = numpy.zeros(2 * least, dtype=old.dtype)
-    larger[: len(old)] = old
-    return larger
+    return column if len(column) >= least else longer(column, 2 * least)
