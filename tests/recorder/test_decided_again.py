@@ -130,7 +130,7 @@ class Instant:
     def _copy(self) -> tuple[Any, Any]:
         """Return an independent copy of both; what never changes is shared."""
         state = self.state
-        sources = getattr(getattr(self.scheduler, "future", None), "power", None)
+        sources = getattr(self.scheduler, "power", None)
         rows = getattr(sources, "_rows", None)  # what the cap will be is asked of the plan
         fixed = {id(one): one for one in (
             state.problem, state.problem.jobs, state.plan, state.watts, state.placement, rows,
@@ -180,9 +180,9 @@ class Instant:
 def lift_cap(state: Any, scheduler: Any) -> None:
     """Let there be as much power as anybody wants."""
     state.budget = 10**30
-    future = getattr(scheduler, "future", None)
-    if future is not None:
-        future.caps_after, future.budget_at = lambda *_: [], lambda _: 10**30
+    power = getattr(scheduler, "power", None)
+    if power is not None:
+        power.caps_after, power.budget_at = lambda *_: [], lambda _: 10**30
 
 
 def take_out(state: Any, scheduler: Any, job: int) -> None:

@@ -10,27 +10,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError
 from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
 from windtunnel.sim.deciding import Driver
 from windtunnel.sim.disruptions.on_kernel import KernelOutages
-from windtunnel.sim.kernel_run import KernelRun, Rules, access_sets
+from windtunnel.sim.engines import Rules
+from windtunnel.sim.kernel_run import KernelRun
 from windtunnel.sim.power.on_kernel import KernelPower
 from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
 from windtunnel.sim.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from windtunnel.sim.contract import Placement, Policy
-    from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.flight import Flight
-    from windtunnel.sim.neighbours import Neighbours
-    from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.problem import Problem
 
 NAME = "compiled"
@@ -38,47 +33,9 @@ NAME = "compiled"
 OVER, SLICE, ARRIVED, SOURCES, ROUND, DECIDE, AFTER, END, IDLE = range(9)
 
 
-def run(
-    problem: Problem,
-    policy: Policy,
-    placement: Placement,
-    *,
-    queueing: str,
-    overhead: float | np.ndarray = 0.0,
-    until: float = math.inf,
-    events: str = "batch",
-    decide_every: float | None = None,
-    preemption: str = "feasible",
-    disruptions: Plan | None = None,
-    slowdown: Neighbours | None = None,
-    power: PowerPlan | None = None,
-    elastic: Elastic | None = None,
-    record: bool = False,
-) -> Flight:
-    """Fly the jobs under the policy; see `windtunnel.sim.reference.run` for the arguments.
-
-    Raises:
-        PolicyError: the policy decided something impossible, or lets jobs wait for ever.
-        SpecError: disruptions under which a job never gets anywhere.
-    """
-    rules = Rules(queueing, overhead, until, events, decide_every, preemption)
-    shapes = None
-    if elastic is not None:
-        from windtunnel.sim.elastic.shapes import Shapes
-
-        shapes = Shapes(problem, placement, elastic, access_sets(disruptions))
-    flown = KernelRun(
-        problem,
-        policy,
-        placement,
-        rules,
-        plan=disruptions,
-        slowdown=slowdown,
-        power=power,
-        shapes=shapes,
-        record=record,
-    )
-    return Flying(flown).fly()
+def run(problem: Problem, policy: Policy, placement: Placement, **rules: Any) -> Flight:
+    """Fly the jobs under the policy; see `windtunnel.sim.engines.choose_engine`."""
+    return Flying(KernelRun(problem, policy, placement, Rules(**rules))).fly()
 
 
 class Flying:
@@ -148,7 +105,7 @@ class Flying:
         flight = as_flight(self.problem, columns, self.run.rules.until, points, slowed=slowed)
         if self.run.quotas is not None:
             self.run.quotas.told(self.rule.put_back())
-        if self.run.record:
+        if self.run.rules.record:
             found = self.state.recorded()
             flight = replace(flight, verdicts=Verdicts.of(self.problem, *found))
         if self.driver is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.sim.contract import BACKFILLING
+from windtunnel.sim.elastic.shapes import Shapes
 from windtunnel.sim.keys import Keys
 from windtunnel.sim.patience import patience, settles
 from windtunnel.sim.usage_order import decay_rate
@@ -23,25 +24,11 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.shapes import Shapes
-    from windtunnel.sim.neighbours import Neighbours
-    from windtunnel.sim.power.plan import PowerPlan
+    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
 
 #: Where keys come from, as in `windtunnel.kernel.loop`.
 STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a run goes, besides its jobs, policy and placement; see `reference.run`."""
-
-    queueing: str
-    overhead: float | np.ndarray = 0.0
-    until: float = math.inf
-    events: str = "batch"
-    decide_every: float | None = None
-    preemption: str = "feasible"
 
 
 @dataclass(frozen=True)
@@ -63,13 +50,11 @@ class KernelRun:
 
     Args:
         problem, policy, placement, rules: what is flown, and how.
-        plan: what disrupts the run.
-        slowdown: what slows jobs beside each other.
-        power: what limits its power.
-        shapes: the shapes of an elastic run's jobs.
-        record: write down why jobs wait.
 
     Attributes:
+        plan: what disrupts the run.
+        power: what limits its power.
+        shapes: the shapes of an elastic run's jobs.
         state: the kernel's tables.
         sim: the kernel's loop; set by `begin`.
         admission: whether jobs may start; set by `admit`.
@@ -83,22 +68,15 @@ class KernelRun:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        policy: Policy,
-        placement: Placement,
-        rules: Rules,
-        *,
-        plan: Plan | None,
-        slowdown: Neighbours | None,
-        power: PowerPlan | None,
-        shapes: Shapes | None,
-        record: bool = False,
+        self, problem: Problem, policy: Policy, placement: Placement, rules: Rules
     ) -> None:
         self.problem, self.policy, self.rules = problem, policy, rules
-        self.plan, self.power, self.shapes = plan, power, shapes
+        self.plan, self.power = plan, power = rules.disruptions, rules.power
+        self.access = access_sets(plan)
+        self.shapes = shapes = None
+        if rules.elastic is not None:
+            self.shapes = shapes = Shapes(problem, placement, rules.elastic, self.access)
         self.works = None if shapes is None else shapes.works
-        self.record = record
         self.keys_from = _keys_from(policy)
         self.keys = Keys(policy)
         self.quotas = policy.cohort_order if policy.in_numbers == "cohorts" else None
@@ -109,12 +87,11 @@ class KernelRun:
         scored = placement if shapes is None or shapes.scores is None else shapes.scores.placement
         #: Raises what a placement of the user's own has raised inside the kernel.
         self.check_placement = getattr(scored, "check", _nothing)
-        self.slowed = slowdown is not None or (power is not None and power.throttles)
+        self.slowed = rules.slowdown is not None or (power is not None and power.throttles)
         self.tells = policy.watches and not policy.in_numbers
-        self.access = access_sets(plan)
         self.free = free_state(problem, placement, self.access) if shapes is None else shapes.free
         self.jobs = self._jobs()
-        self.state = kernel.State(self.jobs, self.free, **self._features(slowdown))
+        self.state = kernel.State(self.jobs, self.free, **self._features())
         self.num_lines, self.line_of = self._lines()
         self.announced = kernel.Announced(
             len(problem.sizes), self.access, _num_groups(plan), is_pool=problem.is_pool
@@ -152,7 +129,7 @@ class KernelRun:
             first_cost=None if shapes is None else shapes.penalties(),
         )
 
-    def _features(self, slowdown: Neighbours | None) -> dict[str, Any]:
+    def _features(self) -> dict[str, Any]:
         plan, policy, jobs = self.plan, self.policy, self.jobs
         stops = plan is not None or policy.preemptive or self.power is not None
         stops = stops or policy.tier == 3  # noqa: PLR2004 - the tier's name
@@ -165,11 +142,11 @@ class KernelRun:
             "mates": self.decides,
             "kinds_vary": self.capped or policy.tier == 3,  # noqa: PLR2004 - the tier's name
             "tells": self.tells,
-            "records": self.record,
+            "records": self.rules.record,
             "counts_nodes": self.power is not None and self.power.sleep is not None,
         }
         if self.slowed:
-            self.pace = features["pace"] = kernel.Pace(slowdown, self.problem)
+            self.pace = features["pace"] = kernel.Pace(self.rules.slowdown, self.problem)
         if self.power is not None and self.power.cap is not None:
             features["power"] = kernel.PowerLevels(
                 self.problem, self.power.cap, fixed=self.works is None
@@ -253,7 +230,7 @@ class KernelRun:
 
     def _recorder(self, rule: Any) -> Any:
         """Return what writes down why jobs wait; None = nobody does."""
-        if not self.record:
+        if not self.rules.record:
             return None
         school = SCHOOLS.index(school_of(self.policy, self.rules.queueing))
         return kernel.Recorder(self.state, rule, school)

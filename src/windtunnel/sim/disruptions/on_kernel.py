@@ -1,4 +1,4 @@
-"""`KernelOutages`: the outages of a run on the kernel (`windtunnel.sim.disruptions.contract`)."""
+"""`KernelOutages`: the outages of a run on the kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class KernelOutages:
-    """A `DisruptedRun`, and a source of `windtunnel.sim.flying`.
+    """Lends a run's tables as `windtunnel.sim.reference.lent` does, and is a source of the run.
 
     Args:
         run: the run.

@@ -21,9 +21,10 @@ from windtunnel.sim.disruptions.standby import Standby
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.disruptions.contract import DisruptedRun
+    from windtunnel.sim.disruptions.on_kernel import KernelOutages
     from windtunnel.sim.disruptions.plan import NodeStream, Plan
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.reference.lent import Lent
 
 _RESTORE, _WITHHOLD, _STRIKE, _ERR = range(4)
 #: Failures in a row in which a job saves nothing, after which it never will.
@@ -58,7 +59,7 @@ class Outages:
         causes: what can stop jobs, in words; a stop names its place here.
     """
 
-    def __init__(self, run: DisruptedRun, problem: Problem, plan: Plan) -> None:
+    def __init__(self, run: Lent | KernelOutages, problem: Problem, plan: Plan) -> None:
         self.run, self.problem, self.plan = run, problem, plan
         self.certain = 0
         self.failures = np.zeros(len(problem.rows), dtype=np.int64)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
-    from windtunnel.sim.disruptions.contract import DisruptedRun
     from windtunnel.sim.disruptions.holds import Hold
+    from windtunnel.sim.disruptions.on_kernel import KernelOutages
     from windtunnel.sim.disruptions.places import Places
+    from windtunnel.sim.reference.lent import Lent
 
 
 class Standby:
@@ -24,7 +25,7 @@ class Standby:
         nodes: the spares as the run begins.
     """
 
-    def __init__(self, run: DisruptedRun, nodes: Places) -> None:
+    def __init__(self, run: Lent | KernelOutages, nodes: Places) -> None:
         self.run = run
         self._nodes = dict(nodes)
         self._number = Counter(self._nodes.values())

@@ -1,4 +1,4 @@
-"""`KernelPower`: a run on the kernel as policies of power see it (`windtunnel.sim.power.contract`).
+"""`KernelPower`: a run on the kernel as policies of power see it.
 
 What is asked at every instant stands in the kernel: the least that jobs draw, their power limits,
 time without power, the nodes in use. The rest is asked when something is due.
@@ -26,7 +26,7 @@ ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
 
 
 class KernelPower:
-    """A `PoweredRun`, and a source of `windtunnel.sim.flying`.
+    """Lends a run's tables as `windtunnel.sim.reference.lent` does, and is a source of the run.
 
     Args:
         run: the run.

@@ -19,9 +19,10 @@ import numpy as np
 from windtunnel.sim.power.bookings import Bookings
 
 if TYPE_CHECKING:
-    from windtunnel.sim.power.contract import PoweredRun
+    from windtunnel.sim.power.on_kernel import KernelPower
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.reference.lent import Lent
 
 
 class Shifter:
@@ -33,7 +34,7 @@ class Shifter:
         run: the run.
     """
 
-    def __init__(self, plan: ShiftPlan, problem: Problem, run: PoweredRun) -> None:
+    def __init__(self, plan: ShiftPlan, problem: Problem, run: Lent | KernelPower) -> None:
         self.plan, self.run = plan, run
         self._duration: list[float] = problem.duration.tolist()
         self._bookings = None if plan.fill is None else Bookings(problem, plan.fill)

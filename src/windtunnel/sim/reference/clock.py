@@ -9,14 +9,11 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.patience import patience, settles
 
 if TYPE_CHECKING:
-    from windtunnel.sim.contract import Policy
-    from windtunnel.sim.power.plan import PowerPlan
-    from windtunnel.sim.reference.rules import Scheduler
-    from windtunnel.sim.reference.state import State
+    from windtunnel.sim.engines import Rules
+    from windtunnel.sim.reference.lent import Lent
 
 #: Instants in a row on an idle cluster at which nobody is started.
 MAX_IDLE = 10_000
-_DECIDES = 3
 
 
 class Clock:
@@ -26,12 +23,8 @@ class Clock:
     interval a decision that is called for is made at the next multiple of it.
 
     Args:
-        policy: its ``every`` is the rounds' distance.
         state: the run.
-        scheduler: decides about the waiting jobs.
-        interval: seconds between decisions; None = they are made when they are called for.
-        may_wait: jobs may wait for ever: room or power that they ask for may be gone.
-        power: its cap and sleeping nodes say for how long jobs are waited for.
+        rules: how it goes.
 
     Attributes:
         pending: when a decision that was called for is made, s; inf = none was.
@@ -39,15 +32,14 @@ class Clock:
         gave_up: nobody has been started for so long that nobody ever will be.
     """
 
-    def __init__(
-        self, policy: Policy, state: State, scheduler: Scheduler, interval: float | None, *,
-        may_wait: bool, power: PowerPlan | None,
-    ) -> None:  # fmt: skip
-        self.policy, self.state, self.scheduler = policy, state, scheduler
-        self.every, self.interval = policy.every, interval
-        self.at_rounds_only = policy.every is not None and policy.tier == _DECIDES
-        self.may_wait, self.patience = may_wait, patience(policy, interval, power)
-        self.settles = may_wait and settles(policy, interval, power)
+    def __init__(self, state: Lent, rules: Rules) -> None:
+        policy, interval, power = state.policy, rules.decide_every, rules.power
+        self.state, self.every, self.interval = state, policy.every, interval
+        self.at_rounds_only = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
+        #: Jobs may wait for ever: room or power that they ask for may be gone.
+        self.may_wait = rules.disruptions is not None or power is not None
+        self.patience = patience(policy, interval, power)
+        self.settles = self.may_wait and settles(policy, interval, power)
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds = self._starts = self._idle = self._quiet = 0
         #: Whether an alarm went off at this instant, and whether one did since the last decision.
@@ -75,7 +67,7 @@ class Clock:
         if self.every is None or self._rounds * self.every != now:
             return False
         self._rounds += 1
-        self.scheduler.rekey(now)
+        self.state.scheduler.rekey(now)
         return True
 
     def wake(self, now: float) -> None:
@@ -84,7 +76,7 @@ class Clock:
         self._has_rung |= self._is_awake
 
     def _next_alarm(self) -> float:
-        return math.inf if self._has_rung else min(self.scheduler.alarms, default=math.inf)
+        return math.inf if self._has_rung else min(self.state.scheduler.alarms, default=math.inf)
 
     def is_due(self, now: float) -> bool:
         """Return whether a decision is called for at ``now`` (s), though nothing happened."""
@@ -107,7 +99,7 @@ class Clock:
         self.pending, self._has_rung = math.inf, False
         self.points += 1
         self.state.capped = False
-        self.scheduler.decide(now)
+        self.state.scheduler.decide(now)
         if self.state.recorder is not None:
             self.state.recorder.decided(self.points)
 
@@ -133,11 +125,11 @@ class Clock:
             self._quiet_since = now
         if not self._quiet or self.pending < math.inf:
             return
-        settled = self.settles and self._quiet > 1 and not self.scheduler.alarms
+        settled = self.settles and self._quiet > 1 and not state.scheduler.alarms
         settled = settled and now - self._quiet_since >= self.patience
         if not settled and (self._idle <= MAX_IDLE or now - self._idle_since < self.patience):
             return
         self.gave_up = True
         if not self.may_wait:
             message = f"starts none of {len(state.waiting)} waiting jobs on an idle cluster"
-            raise PolicyError(self.policy.label, message, time=now)
+            raise PolicyError(state.policy.label, message, time=now)

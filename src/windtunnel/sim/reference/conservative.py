@@ -13,16 +13,13 @@ waits for a job that runs on past its expected end rings no alarm: that job's en
 from __future__ import annotations
 
 import bisect
-import heapq
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windtunnel.sim.reference.rules import Rule
+from windtunnel.sim.reference.easy import Backfilling
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.reference.future import Future
-    from windtunnel.sim.reference.state import State
 
 
 #: Seconds that a waiting job is expected to run at least: jobs whose estimates are used up would
@@ -45,23 +42,20 @@ class Profile:
     that holds when it starts: a cap that falls later stops jobs when it does.
 
     Args:
-        state: the run.
-        future: what is known to come.
+        rule: knows what is to come.
         now: the first instant, s.
     """
 
-    def __init__(self, state: State, future: Future, now: float) -> None:
-        self.state, self.future = state, future
-        self.times, self.frees, self.drawn = [now], [state.free.copy()], [state.floor_sum]
-        ends = future.ends(now, overdue=math.nextafter(now, math.inf))
-        coming = heapq.merge(ends, future.changes_of_room(now), key=lambda event: event[0])
+    def __init__(self, rule: Backfilling, now: float) -> None:
+        self.rule, self.state = rule, rule.state
+        self.times, self.frees = [now], [self.state.free.copy()]
+        self.drawn = [self.state.floor_sum()]
+        ends = rule.ends(now, overdue=math.nextafter(now, math.inf))
+        # Of what comes at one instant ends are first.
+        coming = sorted([*ends, *rule.changes_of_room(now)], key=lambda event: event[0])
         for time, kind, what in coming:
             step = self._step(time)
-            if kind == "end":
-                self.frees[step].give(state.running[what].where, state.demand[what])
-                self.drawn[step] -= state.floors.get(what, 0)
-            else:
-                future.apply(self.frees[step], kind, what)
+            self.drawn[step] -= rule.apply(self.frees[step], kind, what)
 
     def forget(self, now: float) -> None:
         """Drop what lies before ``now`` (s)."""
@@ -88,7 +82,7 @@ class Profile:
         state, start = self.state, promise.start
         free, drawn = self._room(job, start)
         where, demand = promise.where, state.demand[job]
-        enough = state.watts is None or drawn + promise.draw <= self._budget(start)
+        enough = state.watts is None or drawn + promise.draw <= self.rule.budget_at(start)
         return enough and bool(free.fits(where, demand))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
@@ -102,7 +96,7 @@ class Profile:
         for start in self._starts():
             if start >= before:
                 break
-            spare = self._budget(start)
+            spare = self.rule.budget_at(start)
             step = bisect.bisect_right(self.times, start) - 1
             first = state.opened(self.frees[step], job)
             where, _ = state.search(job, first, start, spare - self.drawn[step], is_open=True)
@@ -111,9 +105,7 @@ class Profile:
             free, drawn = self._room(job, start)
             where, _ = state.search(job, free, start, spare - drawn, is_open=True)
             if where is not None:
-                return Promise(
-                    start, where, 0 if state.watts is None else state.watts.floor(job, where)
-                )
+                return Promise(start, where, state.draw(job, where))
         return Promise(math.inf, [], 0)
 
     def _room(self, job: int, start: float) -> tuple[Any, int]:
@@ -131,11 +123,8 @@ class Profile:
 
     def _starts(self) -> list[float]:
         """Return the instants at which there may be more room or power than before."""
-        caps = [time for time, _ in self.future.caps_after(self.times[0], self.times[-1])]
-        return sorted({*self.times, *caps}) if caps else self.times
-
-    def _budget(self, time: float) -> int:
-        return max(self.future.budget_at(self.future.cap_at(time)), 0)
+        caps = self.rule.power.caps_after(self.times[0], self.times[-1])
+        return sorted({*self.times, *(time for time, _ in caps)})
 
     def _step(self, time: float) -> int:
         """Return the index of the step that begins at ``time``, made where there is none."""
@@ -149,15 +138,12 @@ class Profile:
         return index
 
 
-class Conservative(Rule):
+class Conservative(Backfilling):
     """Conservative backfilling; see the module.
 
     Attributes:
-        future: what is known to come.
         promised: what each waiting job is promised, where it has been.
     """
-
-    future: Future
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -180,13 +166,13 @@ class Conservative(Rule):
         state = self.state
         if self.preemption is not None:
             self.start_in_order(now)
-        waiting = self.order.waiting(now)
+        waiting = self.waiting(now)
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
-        wakes = self.future.power.wakes_after(now)  # later than at the last decision, if not called
+        wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
         changed = state.changes != self._changes or wakes != self._wakes
         if self._profile is None or late or missed or changed:
-            self._profile = Profile(state, self.future, now)
+            self._profile = Profile(self, now)
             self._keep(waiting, now)
             self._improve(waiting)
         else:

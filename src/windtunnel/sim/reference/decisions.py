@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cluster.parts import free_units
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
+from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.contract import Policy
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.reference.state import State
 
@@ -26,31 +26,31 @@ class Deciding(Decisions):
 
     Args:
         state: the run.
-        policy: who decides.
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
+
+    Attributes:
+        arrived: jobs that began to wait since the last decision.
+        over: jobs that are over, or were taken out of the queue, since then.
+        stopped: jobs that were stopped since then.
+        moved: running jobs of which another node took a failed one's place since then.
 
     Raises (from `decide`):
         PolicyError: a decision that is impossible; names the instant and the job.
     """
 
-    def __init__(self, state: State, policy: Policy, *, may_wait: bool) -> None:
-        super().__init__(policy, state.problem, state.works, may_wait=may_wait)
+    def __init__(self, state: State, *, may_wait: bool) -> None:
+        super().__init__(state.policy, state.problem, state.works, may_wait=may_wait)
         self.state: State = state
         self.deciding = self
+        self.queue = QueueView(self)
+        self.cluster = (ClusterView if state.works is None else ElasticClusterView)(self)
         #: The policy starts jobs by ``cluster.start``, or has tried to.
         self._starts = False
-        #: Jobs that began to wait, that are over, and that were stopped, since the last decision.
         self.arrived: list[int] = []
         self.over: list[int] = []
         self.stopped: list[int] = []
-        #: Running jobs of which another node took a failed one's place since then.
         self.moved: list[int] = []
         self._idle, self._changes = 0, 0
-        self._queue: Any = None
-
-    def shows(self, queue: Any, cluster: Any) -> None:
-        """Say what the policy is shown."""
-        self._queue, self.cluster = queue, cluster
 
     # What happens.
 
@@ -76,7 +76,7 @@ class Deciding(Decisions):
         self._refuse_idling()
         for job in self.state.running:
             self.state.view(job)
-        decisions: Any = self.policy.decide(now, self._queue, self.cluster)
+        decisions: Any = self.policy.decide(now, self.queue, self.cluster)
         if decisions is None and (self._starts or not self.state.waiting):
             decisions = ()
         if not isinstance(decisions, Iterable):

@@ -1,8 +1,8 @@
-"""EASY backfilling: the first job that does not fit is promised a start, until the next decision.
+"""Backfilling: what is known of the time to come, and EASY.
 
-Lifka, JSSPP 1995; Mu'alem and Feitelson, TPDS 2001. The promise is the *shadow time*: the earliest
-at which the job fits as far as is known: expected ends of running jobs, planned holds, nodes that
-wake, changes of the power cap. A later job starts now if it is expected to end by then, or if what
+EASY (Lifka, JSSPP 1995; Mu'alem and Feitelson, TPDS 2001): the first job that does not fit is
+promised a start, until the next decision. The promise is the *shadow time*: the earliest at which
+the job fits as far as is known. A later job starts now if it is expected to end by then, or if what
 it takes is free beside the promised job then.
 """
 
@@ -15,22 +15,89 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.sim.reference.rules import Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.reference.future import Future
+    from windtunnel.sim.power.sources import PowerSources
+
+#: (when, what happens, to whom): ``end`` of a job, ``begin`` or ``over`` of a hold, ``wake`` of a
+#: node, ``cap`` in W.
+Event = tuple[float, str, Any]
 
 
-class Easy(Rule):
+class Backfilling(Rule):
+    """What is known in advance: expected ends, planned holds, waking nodes, the power cap.
+
+    Attributes:
+        power: policies of power.
+    """
+
+    power: PowerSources
+
+    def events(self, now: float, without: Collection[int] = ()) -> list[Event]:
+        """Return what is expected from now on, in order of time.
+
+        Args:
+            now: s; a job past its expected end is expected to end now.
+            without: running jobs that do not count.
+        """
+        ends = self.ends(now, now, without)
+        last = ends[-1][0] if ends else now
+        caps = [(time, "cap", watts) for time, watts in self.power.caps_after(now, last)]
+        return sorted([*ends, *self.changes_of_room(now), *caps], key=lambda event: event[0])
+
+    def ends(self, now: float, overdue: float, without: Collection[int] = ()) -> list[Event]:
+        """Return the expected ends of running jobs, in order.
+
+        Args:
+            now: s.
+            overdue: when jobs past their expected end are expected to end, s.
+            without: running jobs that do not count.
+        """
+        found = sorted(
+            (stay.expected if stay.expected > now else overdue, stay.number, job)
+            for job, stay in self.state.running.items()
+            if job not in without
+        )
+        return [(time, "end", job) for time, _, job in found]
+
+    def changes_of_room(self, now: float) -> list[Event]:
+        """Return planned holds to come, and nodes that wake or could be woken at ``now`` (s)."""
+        holds = [
+            (time, "begin" if begins else "over", self.state.planned_hold(index))
+            for time, begins, index in self.state.planned
+            if time > self.state.happened
+        ]
+        waking = [(time, "wake", node) for time, node in self.power.wakes_after(now)]
+        return sorted([*holds, *waking], key=lambda event: event[0])
+
+    def apply(self, free: Any, kind: str, what: Any) -> int:
+        """Let an event happen in a free state; return what is drawn less then, nanowatts."""
+        if kind == "end":
+            free.give(self.state.running[what].where, self.state.demand[what])
+            return self.state.floors.get(what, 0)
+        if kind == "wake":
+            free.restore(what)
+        for place, units in what.places if kind in ("begin", "over") else ():
+            change = free.withhold if kind == "begin" else free.restore
+            change(place, what.group, units)
+        return 0
+
+    def budget_at(self, time: float) -> int:
+        """Return what jobs may draw at a time, nanowatts."""
+        return max(self.power.budget_at(self.power.cap_at(time)), 0)
+
+
+class Easy(Backfilling):
     """EASY; see the module.
 
     Attributes:
         shortest_first: backfilled jobs are tried by (estimate, arrival).
-        future: what is known to come.
         head: who was promised a start at the last decision; -1 = nobody.
         shadow: and for when, s; None = it was not asked.
     """
 
     shortest_first = False
-    future: Future
     head: int = -1
     shadow: float | None = None
 
@@ -72,21 +139,16 @@ class Easy(Rule):
         Returns:
             inf and what is free now where it is never known to fit.
         """
-        state, floors = self.state, self.state.floors
-        free, drawn = state.free.copy(), state.floor_sum
+        state = self.state
+        free, drawn = state.free.copy(), state.floor_sum()
         at_once = self._below(head, now) if self.preemption is not None else []
         for job in at_once:
-            free.give(state.running[job].where, state.demand[job])
-            drawn -= floors.get(job, 0)
-        steps = groupby(self.future.events(now, at_once), key=lambda event: event[0])
+            drawn -= self.apply(free, "end", job)
+        steps = groupby(self.events(now, at_once), key=lambda event: event[0])
         for time, happens in chain([(now, ())] if at_once else [], steps):
             for _, kind, what in happens:
-                if kind == "end":
-                    free.give(state.running[what].where, state.demand[what])
-                    drawn -= floors.get(what, 0)
-                else:
-                    self.future.apply(free, kind, what)
-            spare = max(self.future.budget_at(self.future.cap_at(time)), 0) - drawn
+                drawn -= self.apply(free, kind, what)
+            spare = self.budget_at(time) - drawn
             where: Where | None = state.search(head, free, time, spare)[0]
             if where is not None:
                 free.take(where, state.demand[head])
@@ -94,7 +156,7 @@ class Easy(Rule):
         return math.inf, state.free.copy(), state.spare
 
     def _below(self, head: int, now: float) -> list[int]:
-        ranked = self.order.ranked([*self.state.running, head], now)
+        ranked = self.ranked([*self.state.running, head], now)
         return ranked[ranked.index(head) + 1 :]
 
 

@@ -1,33 +1,39 @@
-"""`Lent`: the reference's tables as outages and policies of power see and change them."""
+"""`Lent`: the reference's tables as outages and policies of power see and change them.
+
+What happens by itself is written once for all engines (`windtunnel.sim.disruptions.source`,
+`windtunnel.sim.power.sources`), in Python, because it is rare. An engine lends it its tables: the
+compiled one through `windtunnel.sim.disruptions.on_kernel` and `windtunnel.sim.power.on_kernel`.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.sim.reference.state import State
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.reference.decisions import Deciding
     from windtunnel.sim.reference.progress import Stay
-    from windtunnel.sim.reference.rules import Scheduler
-    from windtunnel.sim.reference.state import State
+    from windtunnel.sim.reference.rules import Rule
 
 
-class Lent:
-    """A `windtunnel.sim.disruptions.contract.DisruptedRun`, and `...power.contract.PoweredRun`.
+class Lent(State):
+    """A run that sources may change.
 
-    Args:
-        state: the run.
+    Attributes:
         scheduler: decides about the waiting jobs.
     """
 
-    def __init__(self, state: State, scheduler: Scheduler) -> None:
-        self.state, self.scheduler = state, scheduler
-        self.attained, self.time_left = state.attained, state.time_left
-        self.where, self.nodes_in_use = state.where, state.nodes_in_use
-        self.may_go_on = state.policy.may_go_on
-        self._fails_at = [math.inf] * len(state.gpus)
+    scheduler: Rule | Deciding
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.may_go_on = self.policy.may_go_on
+        self._fails_at = [math.inf] * len(self.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
         self._off: set[int] = set()
         #: The stay of a job that goes on elsewhere.
@@ -35,216 +41,224 @@ class Lent:
 
     # What is so.
 
-    @property
-    def unfinished(self) -> int:
-        """Jobs that are not over."""
-        return self.state.unfinished
-
     def running_jobs(self) -> list[int]:
         """Return running jobs in order of start."""
-        return list(self.state.running)
+        return list(self.running)
 
     def running_on(self, places: set[int]) -> list[int]:
-        """Return the jobs on some nodes, in order of start."""
-        running = self.state.running.items()
+        """Return the jobs that run on any of these nodes, or pools, in order of start."""
+        running = self.running.items()
         return [job for job, stay in running if any(node in places for node, _ in stay.where)]
 
     def waiting_jobs(self) -> list[int]:
-        """Return queued jobs in order of coming."""
-        return list(self.state.waiting)
+        """Return the jobs in the queue, in order of coming."""
+        return list(self.waiting)
+
+    def sharing(self, job: int) -> list[int]:
+        """Return the jobs that share a running job's place, itself included."""
+        return self.running[job].place.jobs
 
     def stay_of(self, job: int) -> int:
         """Return the number of a running job's stay."""
-        return self.state.running[job].number
+        return self.running[job].number
 
     def free_in(self, place: int) -> int:
-        """Return the units free in a pool."""
-        return int(self.state.free.free[place])
+        """Return the GPU units free in a pool; negative where jobs hold more than there is."""
+        return int(self.free.free[place])
 
     def run_time(self, job: int) -> float:
-        """Return the seconds on GPUs so far."""
-        return self.attained(job, self.state.now)[0]
+        """Return the seconds on GPUs so far of an active job."""
+        return self.attained(job, self.now)[0]
 
     def resume_cost(self, job: int) -> float:
-        """Return what going on costs a job, s."""
-        return self.state.overhead[job]
+        """Return the seconds that a job pays when it goes on after a stop."""
+        return self.overhead[job]
 
     def launch_cost(self, job: int) -> float:
-        """Return what every launch costs an elastic job, s."""
-        return 0.0 if self.state.works is None else self.state.works[job].penalty
+        """Return what every launch costs an elastic job, s; a job of another run nothing."""
+        return 0.0 if self.works is None else self.works[job].penalty
 
     def lost(self, job: int) -> float:
         """Return the seconds of work that failures undid so far."""
-        return self.state.lost[job]
+        return self.lost_work[job]
 
     def secured(self, job: int) -> float:
-        """Return a running job's work left if it failed now."""
-        stay = self.state.running[job]
-        reached = stay.at(self.state.now)
-        return stay.work - (reached.written * stay.checkpoints.interval if reached.written else 0.0)
-
-    def undo(self, job: int, left: float) -> None:
-        """Let so much work be left of a job that runs nowhere."""
-        more = left - self.state.left[job]
-        if more > 0:
-            self.state.left[job] = left
-            self.state.useful[job] -= more
-            self.state.lost[job] += more
-
-    def slow(self, place: int, speed: float) -> None:
-        """Let what runs on a node go at this speed."""
-        assert self.state.pace is not None  # noqa: S101 - a run whose nodes may be slow has one
-        self.state.pace.set_speed(place, speed)
+        """Return a running job's work left if it failed now, s at full speed."""
+        stay = self.running[job]
+        return stay.work - stay.kept(stay.at(self.now))
 
     def saved_last(self, job: int) -> bool:
-        """Return whether work of the last stay was saved."""
-        return next(stay for stay in reversed(self.state.stays) if stay.job == job).kept > 0
+        """Return whether any work of a job's last stay was saved."""
+        last = next(stay for stay in reversed(self.stays) if stay.job == job)
+        return last.kept(last.reached) > 0
 
     def most_nodes_in_use(self) -> int:
-        """Return the most nodes that had jobs since this was asked last."""
-        most, self.state.most_in_use = self.state.most_in_use, len(self.nodes_in_use())
+        """Return the most nodes in use at any instant since this was asked last.
+
+        That is after completions and arrivals, and after decisions.
+        """
+        most, self.most_in_use = self.most_in_use, len(self.nodes_in_use())
         return most
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
-        """Return which of some nodes waiting jobs would get if they were restored."""
-        state, shown = self.state, self.state.free.copy()
+        """Return which of some nodes waiting jobs would get if all of them were restored.
+
+        In order of coming, each job besides those before it; a class of which one does not fit, or
+        has not the power, is passed over. Each node once, in the order in which it is needed.
+        """
+        shown = self.free.copy()
         for node in nodes:
             shown.restore(node)
         needed: dict[int, None] = {}
         hopeless: set[int] = set()
-        for job in state.waiting:
-            if state.class_of[job] in hopeless:
+        for job in self.waiting:
+            if self.class_of[job] in hopeless:
                 continue
-            where, _ = state.search(job, shown, state.now, state.spare)
+            where, _ = self.search(job, shown, self.now, self.spare)
             if where is None:
-                hopeless.add(state.class_of[job])
+                hopeless.add(self.class_of[job])
                 continue
-            shown.take(where, state.demand[job])
+            shown.take(where, self.demand[job])
             needed |= {node: None for node, _ in where if node in nodes}
         return list(needed)
 
     def floor(self, job: int) -> int:
-        """Return what a running job adds at least, nanowatts."""
-        return self.state.floors.get(job, 0)
+        """Return the least that a running job adds to the draw, nanowatts; 0 = it counts nowhere.
 
-    def floor_sum(self) -> int:
-        """Return what all running jobs add at least, nanowatts."""
-        return self.state.floor_sum
+        Of jobs that share a place, the first counts for all.
+        """
+        return self.floors.get(job, 0)
 
-    # Jobs that fail.
+    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
+        """Return what would be, were a running job gone.
+
+        Returns:
+            The GPU units of a node that nobody would hold, and whether the job could run elsewhere,
+            as what it runs now: all is free, allowed and within its power.
+        """
+        place = self.running[job].place
+        free = self.free.copy()
+        free.give(place.where, place.demand)
+        shown = self.opened(free, job)
+
+        def fits(where: Where) -> bool:
+            has = self.has(shown, job, where, place.demand)
+            return has and self.affords(job, where, [job])
+
+        return free.free_units, fits
+
+    # Jobs that fail, or are interrupted.
 
     def fail_at(self, job: int, run_time: float) -> None:
-        """Let a job fail after so long on GPUs."""
+        """Let a job fail by itself once it has been on its GPUs for so long, s."""
         self._fails_at[job] = run_time
 
     def next_failure(self) -> float:
         """Return when a running job fails by itself next, s."""
-        return min(map(self._failure_of, self.state.running.values()), default=math.inf)
+        return min(map(self._failure_of, self.running.values()), default=math.inf)
 
     def failing(self) -> int:
-        """Return the next job that fails by now."""
-        stay = min(self.state.running.values(), key=self._failure_of, default=None)
-        return -1 if stay is None or self._failure_of(stay) > self.state.now else stay.job
+        """Return the next job that fails by itself by now, -1 if there is none."""
+        stay = min(self.running.values(), key=self._failure_of, default=None)
+        return -1 if stay is None or self._failure_of(stay) > self.now else stay.job
 
     def _failure_of(self, stay: Stay) -> float:
-        before = self.state.run_before[stay.job]
-        return stay.start + max(0.0, self._fails_at[stay.job] - before)
+        return stay.start + max(0.0, self._fails_at[stay.job] - self.run_before[stay.job])
 
     def take_failed(self) -> list[int]:
-        """Return the jobs that failed at their end."""
-        failed, self.state.failed = self.state.failed, []
+        """Return the jobs that failed at their end since this was asked last, in order."""
+        failed, self.failed = self.failed, []
         return failed
 
     def interrupt(self, job: int, *, loses: bool, goes_on: bool = False) -> None:
-        """Take a job off its GPUs."""
-        self.state.moving = goes_on
-        stay = self.state.leave(job, self.state.now, loses=loses)
+        """Take a running job off its GPUs; it loses what its checkpoints have not secured, or not.
+
+        It is in no queue then; where it ``goes_on``, `go_on` follows.
+        """
+        self.moving = goes_on
+        stay = self.leave(job, self.now, loses=loses)
         if goes_on:
             self._left = stay
         else:
             self._off.add(job)
 
-    def sharing(self, job: int) -> list[int]:
-        """Return who shares a running job's place."""
-        return self.state.running[job].place.jobs
-
-    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
-        """Return the units free on a node without a job, and whether it could run elsewhere."""
-        state, place = self.state, self.state.running[job].place
-        free = state.free.copy()
-        free.give(place.where, place.demand)
-        shown = state.opened(free, job)
-
-        def fits(where: Where) -> bool:
-            has = state.has(shown, job, where, place.demand)
-            return has and state.affords(job, where, [job])
-
-        return free.free_units, fits
-
     def go_on(self, job: int, where: Where) -> None:
-        """Let a job that was interrupted go on elsewhere."""
+        """Let a job that was interrupted just now go on elsewhere at once."""
         stay = self._left
-        self.state.begin(job, self.state.now, where, rate=stay.base, option=stay.place.demand)
-        self.state.moving = False
+        self.begin(job, self.now, where, rate=stay.base, option=stay.place.demand)
+        self.moving = False
         self.scheduler.moves(job)
 
+    def undo(self, job: int, left: float) -> None:
+        """Let so much work be left (s) of a job that runs nowhere; more than that is lost."""
+        more = left - self.left[job]
+        if more > 0:
+            self.left[job] = left
+            self.useful[job] -= more
+            self.lost_work[job] += more
+
     def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
-        """Let a job pay when it starts, or goes on."""
-        self.state.owed[job] = seconds
+        """Let a job pay so much (s) as it starts, or restarts: it was interrupted or failed."""
+        self.owed[job] = seconds
         if restarts:
-            self.state.to_restart.add(job)
+            self.to_restart.add(job)
 
     def end_failed(self, job: int) -> None:
-        """Let a job be over."""
-        self.state.ended_failed.add(job)
+        """Let a job that waits nowhere be over: it failed."""
+        self.ended_failed.add(job)
         if job in self._off:
             self.scheduler.gone(job)
+
+    def slow(self, place: int, speed: float) -> None:
+        """Let what runs on a node go at this speed, 1 = as usual."""
+        assert self.pace is not None  # noqa: S101 - a run whose nodes may be slow has one
+        self.pace.set_speed(place, speed)
 
     # Who waits, and for what.
 
     def queue(self, job: int, now: float) -> None:
-        """Let a job enter the queue."""
-        self.state.wait(job)
+        """Let a job enter the queue: it arrives, was interrupted, or was held until now."""
+        self.wait(job)
         self.scheduler.came(job, now, was_stopped=job in self._off)
         self._off.discard(job)
 
     def pause(self, job: int, now: float) -> None:
-        """Stop a job that goes on later."""
-        self.state.preempt(job, now)
-        del self.state.waiting[job]
+        """Take a running job off its GPUs with its work saved; it counts as preempted."""
+        self.preempt(job, now)
+        del self.waiting[job]
         self.scheduler.gone(job)
 
     def cut(self, job: int, now: float) -> None:
-        """Stop a job for want of power."""
-        self.state.preempt(job, now)
+        """Do the same, and queue it again."""
+        self.preempt(job, now)
         self.scheduler.came(job, now, was_stopped=True)
 
     def set_budget(self, nanowatts: int) -> None:
-        """Let jobs add so much to the draw."""
-        self.state.budget = nanowatts
-        self.state.more_room()
+        """Let jobs add so much to the draw from now on; whoever was refused may try again."""
+        self.budget = nanowatts
+        self.more_room()
 
     def withhold(self, node: int) -> None:
-        """Let a node sleep."""
-        self.state.sleeping.add(node)
-        self.state.free.withhold(node)
-        self.state.changes += 1
+        """Keep a node from everybody: it sleeps. It is not down."""
+        self.sleeping.add(node)
+        self.free.withhold(node)
+        self.changes += 1
 
     def restore(self, node: int) -> None:
-        """Let a node be awake."""
-        self.state.sleeping.remove(node)
-        self.state.free.restore(node)
-        self.state.more_room()
+        """Undo that: the node is awake."""
+        self.sleeping.remove(node)
+        self.free.restore(node)
+        self.more_room()
 
     def hold(self, place: int, group: int, units: int) -> None:
-        """Keep a node, or units of a pool, for a group or for nobody."""
-        self.state.free.withhold(place, group, units)
-        self.state.changes += 1
+        """Keep a node, or GPU units of a pool, for a group of jobs or for nobody."""
+        self.free.withhold(place, group, units)
+        self.changes += 1
 
     def release(self, place: int, group: int, units: int) -> None:
-        """Undo that."""
-        self.state.free.restore(place, group, units)
-        self.state.more_room()
+        """Undo one `hold`."""
+        self.free.restore(place, group, units)
+        self.more_room()
 
     def room_changes(self, *, announced: bool) -> None:
-        """Do nothing: `hold` and `release` say it all."""
+        """Note that room is taken out now or comes back, as was announced or not."""

@@ -11,14 +11,13 @@ import math
 from typing import TYPE_CHECKING
 
 from windtunnel.sim.power.limits import Limits
+from windtunnel.sim.reference.clock import Clock
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.source import Outages
+    from windtunnel.sim.engines import Rules
     from windtunnel.sim.power.sources import PowerSources
-    from windtunnel.sim.reference.clock import Clock
     from windtunnel.sim.reference.lent import Lent
-    from windtunnel.sim.reference.rules import Scheduler
-    from windtunnel.sim.reference.state import State
 
 
 class Loop:
@@ -26,30 +25,26 @@ class Loop:
 
     Args:
         state: its tables, nothing in it running.
-        scheduler: decides about the waiting jobs.
-        clock: says when.
-        lent: the tables as sources see them.
+        rules: how it goes.
         outages: None = there are none.
         power: policies of power.
-        events: the order of what happens at one instant.
 
     Attributes:
         limits: chooses running jobs' power limits; None = they have none.
         capped_time: s in which somebody waited for power alone.
+        up: when the GPU units that are up changed, s, and to what; those of reservations are up.
     """
 
     def __init__(
-        self, state: State, scheduler: Scheduler, clock: Clock, *, lent: Lent,
-        outages: Outages | None, power: PowerSources, events: str,
-    ) -> None:  # fmt: skip
-        self.state, self.scheduler, self.clock, self.lent = state, scheduler, clock, lent
-        self.outages, self.power, self.events = outages, power, events
+        self, state: Lent, rules: Rules, outages: Outages | None, power: PowerSources
+    ) -> None:
+        self.state, self.clock = state, Clock(state, rules)
+        self.outages, self.power, self.events = outages, power, rules.events
         self.limits, self.capped_time = None, 0.0
         if power.plan.throttles and state.watts is not None:
             self.limits = Limits(state, state.watts)
         self.submit: list[float] = [*state.problem.submit.tolist(), math.inf]
         self.arrived = 0
-        #: When the GPU units that are up changed, s, and to what; those of reservations are up.
         self.up: list[tuple[float, int]] = []
         self._note_capacity(-math.inf)
 
@@ -92,23 +87,20 @@ class Loop:
         """Whether room is to come, or a job that is held, whatever chance brings."""
         return bool(self.power.certain or (self.outages is not None and self.outages.certain))
 
-    def _next_end(self) -> float:
-        stay = self.state.ending()
-        return math.inf if stay is None else stay.due
-
     def _next_time(self) -> float:
         if not self.state.unfinished or self.clock.gave_up:
             return math.inf
-        event = min(self._next_end(), self.submit[self.arrived])
+        stay = self.state.ending()
+        event = min(math.inf if stay is None else stay.due, self.submit[self.arrived])
         time = min(event, self.clock.next_time(event, held=self.power.held))
         if (
             self.clock.pending == math.inf
-            and not self.scheduler.alarms
+            and not self.state.scheduler.alarms
             and self._nothing_will_change()
         ):
             return math.inf
         if self.outages is not None:
-            time = min(time, self.outages.next_time(), self.lent.next_failure())
+            time = min(time, self.outages.next_time(), self.state.next_failure())
         return min(time, self.power.next_time())
 
     def _nothing_will_change(self) -> bool:
@@ -146,7 +138,7 @@ class Loop:
 
     def _finish(self, job: int, now: float) -> None:
         self.state.finish(job, now)
-        self.scheduler.gone(job)
+        self.state.scheduler.gone(job)
 
     def _arrive(self, now: float, *, one: bool = False) -> bool:
         """Let jobs arrive; return whether any is in the queue now, and not held by a policy."""
@@ -155,7 +147,7 @@ class Loop:
             job = self.arrived
             self.arrived += 1
             if not self.power.holds(job, now):
-                self.lent.queue(job, now)
+                self.state.queue(job, now)
                 any_did = True
         return any_did
 

@@ -42,10 +42,10 @@ class Feasible:
             The first job that cannot be chosen, where the walk ends there, and all others that wait
             now, in their order.
         """
-        state, order = self.state, rule.order
+        state = self.state
         if not state.waiting:
             return []
-        ranked = order.ranked([*state.running, *state.waiting], now)
+        ranked = rule.ranked([*state.running, *state.waiting], now)
         self._free, self._spare = state.free.copy(), state.spare
         stopped: set[int] = set()
         chosen: list[tuple[int, Where]] = []
@@ -78,7 +78,7 @@ class Feasible:
             rule.start(job, now, where)
         if first is None:
             return []
-        return [first, *(job for job in order.waiting(now) if job != first)]
+        return [first, *(job for job in rule.waiting(now) if job != first)]
 
     def _make_room(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
         """Return where a job goes, the jobs it needs gone stopped; None = nowhere, all as before.
@@ -141,14 +141,14 @@ class QuotaWalk:
 
     def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
         """Choose who runs, and let it be so; see `Feasible.walk`."""
-        state, order = self.state, rule.order
+        state = self.state
         if not state.waiting:
             return []
         quota, reserved = self._quota()
         power = state.budget
         chosen: set[int] = set()
         to_start: list[int] = []
-        for job in order.ranked([*state.running, *state.waiting], now):
+        for job in rule.ranked([*state.running, *state.waiting], now):
             own = sum(reserved.get(group, 0) for group in state.access[job])
             gpus = max(0, state.gpus[job] - own)
             draw = self._least_draw(job)

@@ -31,7 +31,7 @@ class Checkpoints(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far a stay has come: work done and left, checkpoints complete, seconds of one unfinished.
+    """How far a stay has come.
 
     Attributes:
         done: work done in this stay.
@@ -55,12 +55,8 @@ class Place:
         jobs: who is there, in order of coming.
     """
 
-    __slots__ = ("demand", "jobs", "where")
-
     def __init__(self, where: Where, demand: Any) -> None:
-        self.where = where
-        self.demand = demand
-        self.jobs: list[int] = []
+        self.where, self.demand, self.jobs = where, demand, list[int]()
 
 
 class Stay:
@@ -83,6 +79,7 @@ class Stay:
         expected: when its user expects that, s.
         base: the rate before what slows everybody.
         slowed: seconds lost to slow-downs in all of the job's segments that are over.
+        reached: how far it had come when this segment began.
     """
 
     def __init__(
@@ -90,18 +87,13 @@ class Stay:
         work: float, rate: float, checkpoints: Checkpoints, slowed: float,
     ) -> None:  # fmt: skip
         self.job, self.number, self.start, self.end = job, number, now, math.nan
-        self.place, self.owed, self.resumed = place, owed, now + owed
+        self.place, self.where = place, place.where
+        self.owed, self.resumed = owed, now + owed
         self.work, self.rate, self.base = work, rate, rate
         self.checkpoints, self.limit = checkpoints, checkpoints.within(work)
         self.since, self.reached = now, Reached(0.0, work, 0, 0.0)
-        self.slowed = slowed
-        self.expected = math.nan
+        self.slowed, self.expected = slowed, math.nan
         self.due = self._project(now, owed)
-
-    @property
-    def where(self) -> Where:
-        """Nodes and grants."""
-        return self.place.where
 
     def at(self, now: float) -> Reached:
         """Return how far the stay has come at ``now`` (s)."""
@@ -110,9 +102,7 @@ class Stay:
         if not cost:
             left = min(left, (self.due - now) * self.rate)
             done = self.work - left
-            if interval < math.inf:
-                written = min(int(done // interval), self.limit)
-            return Reached(done, left, written, 0.0)
+            return Reached(done, left, min(int(done // interval), self.limit), 0.0)
         active = now - max(self.since, self.resumed)
         if active <= 0:
             return self.reached
@@ -121,15 +111,8 @@ class Stay:
         return self._at_work(active - writing, done, written + (1 if writing else 0))
 
     def _at_work(self, active: float, done: float, written: int) -> Reached:
-        """Return how far the stay has come where it writes checkpoints, but none just now.
-
-        Args:
-            active: seconds of work and writing since then.
-            done: work done then.
-            written: checkpoints complete then.
-        """
+        """Return the same, so many seconds after it had done so much, writing nothing just then."""
         interval, cost = self.checkpoints
-        cycle = interval / self.rate + cost
         if written < self.limit and done != written * interval:  # within an interval
             first = ((written + 1) * interval - done) / self.rate + cost
             if active >= first:
@@ -137,6 +120,7 @@ class Stay:
                 written += 1
                 done = written * interval
         if done == written * interval:
+            cycle = interval / self.rate + cost
             more = min(int(active // cycle), self.limit - written)
             active -= more * cycle
             written += more
@@ -154,40 +138,32 @@ class Stay:
                     written, writing = written + 1, 0.0
         return Reached(done, self.work - done, written, writing)
 
-    def advance(self, now: float) -> None:
-        """End the segment at ``now`` (s), and begin another."""
+    def advance(self, now: float, rate: float | None = None) -> None:
+        """End the segment at ``now`` (s), and begin another, at another rate if one is given."""
         reached = self.at(now)
         worked = now - max(self.since, self.resumed)
         if self.checkpoints.cost:
-            worked -= self._seconds_writing(reached) - self._seconds_writing(self.reached)
+            worked -= self._seconds_writing(reached) - self.seconds_writing
         if worked > 0:
             self.slowed += worked * (1.0 - self.rate)
         self.since, self.reached = now, reached
-
-    def change_rate(self, now: float, rate: float) -> None:
-        """Let the job go on at another rate from ``now`` (s) on."""
-        self.advance(now)
-        self.rate = rate
-        self.due = self._project(now, max(self.resumed - now, 0.0))
+        if rate is not None:
+            self.rate = rate
+            self.due = self._project(now, max(self.resumed - now, 0.0))
 
     def complete(self, now: float) -> None:
         """End the last segment: all work is done."""
         self.advance(now)
         self.reached = Reached(self.work, 0.0, self.limit, 0.0)
 
-    def overhead(self, now: float) -> float:
-        """Return the seconds of resuming and of checkpoints since the segment `advance` began."""
-        return min(now - self.start, self.owed) + self.seconds_writing
+    def kept(self, reached: Reached) -> float:
+        """Return the work that a failure would leave of what was reached."""
+        return reached.written * self.checkpoints.interval if reached.written else 0.0
 
     @property
     def seconds_writing(self) -> float:
         """The seconds of checkpoints by the beginning of this segment."""
         return self._seconds_writing(self.reached)
-
-    @property
-    def kept(self) -> float:
-        """The work that a failure at the beginning of this segment would leave."""
-        return self.reached.written * self.checkpoints.interval if self.reached.written else 0.0
 
     def _seconds_writing(self, reached: Reached) -> float:
         cost = self.checkpoints.cost

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,19 +26,14 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         powered: it was under policies of power.
     """
     state, problem = loop.state, loop.state.problem
-    for job, stay in state.running.items():
-        stay.advance(horizon)
-        state.left[job] = stay.reached.left
-        state.useful[job] += stay.reached.done
-        state.overhead_time[job] += stay.overhead(horizon)
-        state.writing_time[job] += stay.seconds_writing
-        state.slowed[job] = stay.slowed
+    for stay in state.running.values():
+        state.book(stay, horizon)
     columns, by_row = _columns(state), ByRow(problem)
     paced = state.pace is not None or loop.limits is not None
     paced |= state.plan is not None and state.has_rates
     found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
-    if isinstance(loop.scheduler, Decisions):
-        found = loop.scheduler.finish(found, columns, horizon)
+    if isinstance(state.scheduler, Decisions):
+        found = state.scheduler.finish(found, columns, horizon)
     if loop.outages is not None:
         times, units = zip(*loop.up, strict=True)
         ups = np.array(times), np.array(units)
@@ -58,24 +52,22 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
 def _columns(state: State) -> dict[str, np.ndarray]:
     """Return the run's tables as arrays, by arrival number and by stay."""
     stays, status = state.stays, np.full(len(state.gpus), WAITING)
-    for code, jobs in (
-        (RUNNING, state.running), (FINISHED, state.finished), (FAILED, state.ended_failed),
-    ):  # fmt: skip
-        status[list(jobs)] = code
-    pairs = np.array(list(chain.from_iterable(stay.where for stay in stays)), dtype=np.int64)
+    status[list(state.running)] = RUNNING
+    status[list(state.finished)] = FINISHED
+    status[list(state.ended_failed)] = FAILED
+    counts = {"preemptions": state.preemptions, "restarts": state.restarts}
+    seconds = {
+        "useful": state.useful, "overhead": state.overhead_time, "writing": state.writing_time,
+        "lost": state.lost_work, "slowed": state.slowed,
+        "stay_start": [stay.start for stay in stays], "stay_end": [stay.end for stay in stays],
+    }  # fmt: skip
+    pairs = np.array([pair for stay in stays for pair in stay.where], dtype=np.int64)
     nodes, grants = pairs.reshape(-1, 2).T
     return {
+        **{name: np.array(column, dtype=np.int64) for name, column in counts.items()},
+        **{name: np.array(column, dtype=np.float64) for name, column in seconds.items()},
         "status": status,
-        "preemptions": np.array(state.preemptions, dtype=np.int64),
-        "restarts": np.array(state.restarts, dtype=np.int64),
-        "useful": np.array(state.useful, dtype=np.float64),
-        "overhead": np.array(state.overhead_time, dtype=np.float64),
-        "writing": np.array(state.writing_time, dtype=np.float64),
-        "lost": np.array(state.lost, dtype=np.float64),
-        "slowed": np.array(state.slowed, dtype=np.float64),
         "stay_job": np.array([stay.job for stay in stays], dtype=np.int64),
-        "stay_start": np.array([stay.start for stay in stays], dtype=np.float64),
-        "stay_end": np.array([stay.end for stay in stays], dtype=np.float64),
         "stay_first": np.cumsum([0, *(len(stay.where) for stay in stays)], dtype=np.int64),
         "nodes": nodes,
         "grants": grants,

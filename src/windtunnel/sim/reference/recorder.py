@@ -39,8 +39,7 @@ from windtunnel.sim.verdicts import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from windtunnel.sim.reference.rules import Scheduler
-    from windtunnel.sim.reference.state import State
+    from windtunnel.sim.reference.lent import Lent
 
 _Verdict = tuple[int, int, float]
 
@@ -49,8 +48,7 @@ class Recorder:
     """Looks at the queue after every decision.
 
     Args:
-        state: the run.
-        scheduler: what decides.
+        state: the run, with what decides.
         school: of which kind it is (`windtunnel.sim.verdicts.SCHOOLS`).
 
     Attributes:
@@ -58,8 +56,8 @@ class Recorder:
         causer: whom each job that is about to be stopped is stopped for.
     """
 
-    def __init__(self, state: State, scheduler: Scheduler, school: str) -> None:
-        self.state, self.scheduler, self.school = state, scheduler, school
+    def __init__(self, state: Lent, school: str) -> None:
+        self.state, self.scheduler, self.school = state, state.scheduler, school
         self.rows: list[tuple[float, int, int, int, int, float]] = []
         self.causer: dict[int, int] = {}
         self._last: dict[int, int] = {}
@@ -108,7 +106,7 @@ class Recorder:
             return self.scheduler.head
         if self.school != "strict":
             return -1
-        return next(iter(self.scheduler.order.waiting(self.state.now)), -1)  # type: ignore[attr-defined]
+        return next(iter(self.scheduler.waiting(self.state.now)), -1)  # type: ignore[union-attr]
 
     def _verdict(self, job: int, head: int) -> _Verdict:
         """Return (verdict, blocker, promise)."""

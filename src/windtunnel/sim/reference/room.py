@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cluster.free import EVERY_NODE, NOBODY
+from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.parts import reserved_first
+from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.elastic.nodes import FreeShares
+from windtunnel.sim.power.watts import Watts
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.contract import Placement
+    from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.holds import Hold
-    from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.scores import Elastic
-    from windtunnel.sim.power.watts import Watts
+    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.progress import Stay
 
@@ -23,47 +23,46 @@ if TYPE_CHECKING:
 class Room:
     """The free state of a run, reservations and power; `State` is one.
 
-    Args:
-        problem: jobs and cluster.
-        placement: where jobs go.
+    Attributes:
         plan: outages, checkpoints and reservations; None = none.
         watts: what jobs draw, under a power cap; None = there is none.
-        elastic: the options of the jobs of an elastic run; None = it is none.
+        works: what each job of an elastic run is; None = it is none.
         plans: the rule plans with estimates: nobody starts where a planned hold comes before.
+        demand: what each job asks for; an elastic one, the option that its user asked for.
+        access: the reservations that each job may use.
+        class_of: jobs of one class can be given the same places: what one is refused, all are.
+        planned: holds that are known in advance: (time, 1 begins or 0 ends, index of the hold).
+        happened: up to when what was planned has happened, s.
+        sleeping: nodes that sleep, or are being woken.
     """
 
     stays: list[Stay]
 
     def __init__(
-        self, problem: Problem, placement: Placement, *, plan: Plan | None, watts: Watts | None,
-        elastic: Elastic | None, plans: bool,
-    ) -> None:  # fmt: skip
-        self.problem, self.placement, self.plan = problem, placement, plan
-        self.watts, self.plans = watts, plans
+        self, problem: Problem, placement: Placement, policy: Policy, rules: Rules
+    ) -> None:
+        self.problem, self.placement, self.plan = problem, placement, rules.disruptions
+        self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
+        cap = None if rules.power is None else rules.power.cap
+        elastic, plan = rules.elastic, self.plan
+        self.watts = None if cap is None else Watts(problem, cap, fixed=elastic is None)
         self.works = None if elastic is None else elastic.works
         self.free: Any = problem.free_state()
-        #: What each job asks for; an elastic one, the option that its user asked for.
         self.demand: list[Any] = [problem.demands[kind] for kind in problem.demand_of.tolist()]
         self.gpus: list[int] = problem.gpus.tolist()
-        #: The reservations that each job may use.
         self.access = [()] * len(self.gpus) if plan is None else plan.access
-        self._allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in self.demand]
         asked: Any = [None] * len(self.gpus)
         if elastic is not None:
             scores = None if elastic.scores is None else elastic.scores.copy()
             self.free = FreeShares(problem.sizes.tolist(), elastic.cores, scores)
             self.demand = [work.requested for work in elastic.works]
             asked = [(option.shape, option.num_cpus, option.nodes) for option in self.demand]
-        kinds = [0] * len(self.gpus) if watts is None else watts.kind_of
+        kinds = [0] * len(self.gpus) if self.watts is None else self.watts.kind_of
         numbers: dict[Any, int] = {}
         what = zip(problem.demand_of.tolist(), self.access, kinds, asked, strict=True)
-        #: Jobs of one class can be given the same places: what one is refused, all are.
         self.class_of = [numbers.setdefault(key, len(numbers)) for key in what]
-        #: Holds that are known in advance: (time, 1 begins or 0 ends, index of the hold); up to
-        #: when what was planned has happened, s.
         self.planned: list[tuple[float, int, int]] = [] if plan is None else plan.changes()
         self.happened = -math.inf if plan is None else math.nextafter(plan.first, -math.inf)
-        #: Nodes that sleep, or are being woken.
         self.sleeping: set[int] = set()
 
     def search(
@@ -85,9 +84,8 @@ class Room:
         where = self.put(shown, job, self.demand[job])
         if where is None or self.draw(job, where) <= spare:
             return where, False
-        assert self.watts is not None  # noqa: S101 - it draws something
         cheap = None
-        if self.works is None:
+        if self.works is None and self.watts is not None:
             cheap = self.watts.on_cheap_types(job, spare, self.demand[job])
         where = None if cheap is None else self.put(shown, job, cheap)
         if where is None or self.draw(job, where) > spare:
@@ -106,18 +104,22 @@ class Room:
         return reserved_first(shown, nodes, lambda free: self._place(free, job, demand))
 
     def _place(self, free: Any, job: int, demand: Any) -> Where | None:
-        if self.works is not None or self.problem.devices:
-            free.draws = len(self.stays)  # what is random goes by the stays begun so far
+        free.draws = len(self.stays)  # what is random goes by the stays begun so far
         if self.works is not None:
-            where: Where | None = free.place(demand, self._allowed[job])
+            where: Where | None = free.place(demand, self._allowed(job))
             return where
         return self.placement.place(free, demand)
 
     def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
         """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
         if self.works is not None:
-            return bool(free.has(where, demand, self._allowed[job]))
+            return bool(free.has(where, demand, self._allowed(job)))
         return bool(free.fits(where, demand) if where else demand.is_nothing)
+
+    def _allowed(self, job: int) -> int:
+        """Return the nodes whose GPU types a job accepts, as a bitset."""
+        allowed: int = self.problem.demands[self.problem.demand_of[job]].allowed
+        return allowed
 
     def opened(self, free: Any, job: int) -> Any:
         """Return a free state with the job's reservations open to it."""
@@ -140,7 +142,7 @@ class Room:
         peak: dict[int, int] = {}
         # In a pool one hold may end before another begins; a node is taken whole by any of them.
         for time, begins, index in self.planned:
-            hold = self.hold(index)
+            hold = self.planned_hold(index)
             if not at < time < stop or hold.group in self.access[job]:
                 continue
             for place, units in hold.places:
@@ -156,7 +158,7 @@ class Room:
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
         raise NotImplementedError
 
-    def hold(self, index: int) -> Hold:
+    def planned_hold(self, index: int) -> Hold:
         """Return one of the plan's holds."""
         assert self.plan is not None  # noqa: S101 - asked for what the plan has
         return self.plan.holds[index]

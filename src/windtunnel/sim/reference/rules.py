@@ -1,73 +1,93 @@
-"""Queueing rules: what happens at a job that does not fit; `strict` and `skip`.
+"""Queueing rules, for policies that give an order (tiers 1 and 2); `Strict` and `Skip`.
 
-A rule with a preemptive policy first lets `windtunnel.sim.reference.preemption` choose who runs, in
-rank order up to the first job that cannot, and deals with the rest in its own way.
+A rule says who is next, by (key, arrival), and what happens at a job that does not fit. With a
+preemptive policy it first lets `windtunnel.sim.reference.preemption` choose who runs, in rank order
+up to the first job that cannot, and deals with the rest in its own way.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.sim.contract import static_rank
+from windtunnel.sim.keys import Keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.reference.order import Order
+    from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
     from windtunnel.sim.reference.state import State
-
-
-class Scheduler(Protocol):
-    """What the loop and the sources tell whoever decides.
-
-    Attributes:
-        alarms: instants at which it wants to decide, though nothing happens, s; the first is next.
-    """
-
-    alarms: list[float]
-
-    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:
-        """Note that a job waits: it arrived, or an outage or a falling cap stopped it."""
-
-    def gone(self, job: int) -> None:
-        """Note that a job is over, or out of the queue for now."""
-
-    def moves(self, job: int) -> None:
-        """Note that a job goes on with other nodes, as one of its own failed."""
-
-    def decide(self, now: float) -> None:
-        """Start who may start."""
-
-    def rekey(self, now: float) -> None:
-        """Ask keys again: a round begins."""
-
-
-class Preemption(Protocol):
-    """What chooses who runs (`windtunnel.sim.reference.preemption`)."""
-
-    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
-        """Choose who runs, and let it be so; return who is left to the rule, in order."""
 
 
 class Rule:
     """What all rules share; by itself it is none.
 
+    A key is asked when a job begins to wait (not when it is preempted) and at rounds. The remaining
+    time of a preemptive policy is no key, but looked up at each decision.
+
     Args:
         state: the run.
-        order: who is next.
         preemption: chooses who runs; None = nobody is preempted.
+
+    Attributes:
+        alarms: instants at which it wants to decide, though nothing happens, s; the first is next.
     """
 
-    def __init__(self, state: State, order: Order, preemption: Preemption | None) -> None:
-        self.state, self.order, self.preemption = state, order, preemption
-        self.rekey = order.rekey
+    def __init__(self, state: State, preemption: Feasible | QuotaWalk | None) -> None:
+        self.state, self.policy, self.preemption = state, state.policy, preemption
         self.alarms: list[float] = []
+        problem = state.problem
+        self.by_remaining = self.policy.preemptive and self.policy.by_remaining
+        gpus = problem.jobs.num_gpus[problem.rows]
+        self.weight = (gpus if self.policy.by_service else np.ones(len(gpus))).tolist()
+        self.keys: dict[int, float] = {}
+        if self.policy.tier == 1:
+            ranks = static_rank(self.policy, problem.jobs, problem.rows)
+            self.keys = dict(enumerate(ranks.tolist()))
+
+    # Who is next.
+
+    def _ask(self, jobs: list[int], now: float) -> None:
+        """Ask the keys of some jobs, unless they are known or looked up."""
+        if self.policy.tier == 1 or self.by_remaining:
+            return
+        keys = Keys(self.policy).many(self.state, np.array(jobs, dtype=np.int32), now)
+        self.keys.update(zip(jobs, keys.tolist(), strict=True))
+
+    def rekey(self, now: float) -> None:
+        """Ask the key of every waiting job again, of a preemptive policy's running jobs, too."""
+        running = self.state.running if self.policy.preemptive else ()
+        self._ask(sorted([*self.state.waiting, *running]), now)
+
+    def waiting(self, now: float) -> list[int]:
+        """Return the waiting jobs in their order at ``now`` (s)."""
+        return self.ranked(self.state.waiting, now)
+
+    def ranked(self, jobs: Iterable[int], now: float) -> list[int]:
+        """Return active jobs in their order at ``now`` (s)."""
+        return [job for _, job in sorted((self._key(job, now), job) for job in jobs)]
+
+    def _key(self, job: int, now: float) -> float:
+        if self.by_remaining:
+            return self.state.time_left(job, now) * self.weight[job]
+        return self.keys[job]
+
+    # What the loop and the sources tell.
 
     def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - no matter here
-        """Ask a job's key."""
-        self.order.ask([job], now)
+        """Ask a job's key: it arrived, or an outage or a falling cap stopped it."""
+        self._ask([job], now)
 
     def gone(self, job: int) -> None:
-        """Do nothing: who is over has no turn."""
+        """Do nothing: who is over, or out of the queue for now, has no turn."""
 
-    moves = gone
+    def moves(self, job: int) -> None:
+        """Do nothing: a job goes on with other nodes, as one of its own failed."""
+
+    # Deciding.
 
     def decide(self, now: float) -> None:
         """Start who may start."""
@@ -81,7 +101,7 @@ class Rule:
         """Start jobs up to the first that does not fit; return it, and those behind it."""
         if self.preemption is not None:
             return self.preemption.walk(self, now, past_refused=False)
-        waiting = self.order.waiting(now)
+        waiting = self.waiting(now)
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
             if where is None:
@@ -106,7 +126,7 @@ class Skip(Rule):
         if self.preemption is not None:
             self.preemption.walk(self, now, past_refused=True)
             return
-        for job in self.order.waiting(now):
+        for job in self.waiting(now):
             where = self.state.fit(job)
             if where is not None:
                 self.start(job, now, where)

@@ -7,10 +7,9 @@ do to them stands in `windtunnel.sim.reference.lent`.
 
 from __future__ import annotations
 
-import heapq
 import math
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,102 +22,72 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
-    from windtunnel.sim.neighbours import Neighbours
+    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.verdicts import Verdicts
-
-
-class Observer(Protocol):
-    """Who notes why jobs wait (`windtunnel.sim.reference.recorder`).
-
-    Attributes:
-        causer: whom each job that is about to be stopped is stopped for.
-    """
-
-    causer: dict[int, int]
-
-    def waits(self, job: int) -> None:
-        """Note that a job came into the queue."""
-
-    def preempted(self, job: int) -> None:
-        """Note that a job was stopped for another."""
-
-    def decided(self, point: int) -> None:
-        """Look at the queue after a decision."""
-
-    def undecided(self) -> None:
-        """Look at those who came when no decision was made."""
-
-    def verdicts(self) -> Verdicts:
-        """Return what was noted."""
+    from windtunnel.sim.reference.recorder import Recorder
 
 
 class State(Room):
-    """The tables of a run.
+    """The tables of a run; lists are by arrival number.
 
-    Args:
-        problem: jobs and cluster.
-        placement: where jobs go.
+    Attributes:
         policy: told who starts and stops, if it watches.
-        overhead: seconds that each job pays when it resumes, shape (m,).
         pace: what slows jobs; None = nothing.
-        given: see `Room`.
+        overhead: seconds that each job pays when it resumes.
+        running: running jobs in order of start, with their stays.
+        waiting: those in the queue: when they came, by a count of all that did.
+        failed: jobs that failed as their work was done, and are dealt with at this instant.
+        left: work left when the job waits, or when its stay began.
+        owed: what the job pays at its next start, s.
+        has_rates: some stay was at another rate than 1.
+        most_in_use: the most nodes in use since somebody asked.
+        moving: a job is on its way from one place to another, which nobody is told.
+        budget: what may be added to the draw, nanowatts.
+        capped: somebody waits for power alone, as far as has been tried at this decision.
+        is_stopped: the policy has ended the run at this instant.
+        changes: how often anything has changed that a plan may rest on.
+        recorder: writes down why jobs wait; None = nobody does.
     """
 
     def __init__(
-        self, problem: Problem, placement: Placement, policy: Policy, *,
-        overhead: Sequence[float], pace: Neighbours | None, **given: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(problem, placement, **given)
+        self, problem: Problem, placement: Placement, policy: Policy, rules: Rules
+    ) -> None:
+        super().__init__(problem, placement, policy, rules)
         jobs, plan, works = len(problem.rows), self.plan, self.works
-        self.policy, self.pace, self.overhead = policy, pace, overhead
+        self.policy, self.pace = policy, rules.slowdown
+        costs = np.broadcast_to(np.asarray(rules.overhead, dtype=np.float64), jobs)
+        self.overhead: list[float] = costs.tolist()
         self.estimate: list[float] = problem.estimate.tolist()
         self.total_work: list[float] = problem.duration.tolist()
+        self.owed = [0.0] * jobs
         if works is not None:
             self.total_work = [w.iterations * w.requested.iteration_time for w in works]
+            self.overhead = [work.penalty for work in works]
+            self.owed = self.overhead.copy()
         saved = Checkpoints() if plan is None else Checkpoints(plan.interval, plan.checkpoint_cost)
         self.checkpoints = saved
         self.fails_once = set() if plan is None else set(plan.fails_once)
         self.now = -math.inf
         self.stays = []
-        #: Running jobs in order of start; those in the queue: when they came, by a count of all
-        #: that did.
         self.running: dict[int, Stay] = {}
         self.waiting: dict[int, int] = {}
         self._coming = count(1)
         self.finished: set[int] = set()
         self.ended_failed: set[int] = set()
-        #: Jobs that failed as their work was done, and are dealt with at this instant.
         self.failed: list[int] = []
-        #: Work left when the job waits, or when its stay began; what it pays at its next start.
         self.left = list(self.total_work)
-        self.owed = [0.0] * jobs if works is None else [work.penalty for work in works]
         self.run_before, self.preemptions = [0.0] * jobs, [0] * jobs
         self.useful, self.overhead_time = [0.0] * jobs, [0.0] * jobs
         self.writing_time = [0.0] * jobs
-        self.lost, self.slowed = [0.0] * jobs, [0.0] * jobs
-        #: Some stay was at another rate than 1.
-        self.has_rates = self._was_slow = False
+        self.lost_work, self.slowed = [0.0] * jobs, [0.0] * jobs
         self.restarts, self.to_restart = [0] * jobs, set[int]()
-        #: The most nodes in use since somebody asked; nodes are counted where some may sleep.
-        self.most_in_use, self.counts_nodes = 0, False
-        #: When stays would complete: (s, number, stay), some of them out of date.
-        self._ends: list[tuple[float, int, Stay]] = []
-        #: A job is on its way from one place to another, which nobody is told.
-        self.moving = False
-        #: What may be added to the draw, nanowatts.
-        self.budget = 0
-        #: Somebody waits for power alone, as far as has been tried at this decision.
-        self.capped = False
-        #: The policy has ended the run at this instant.
-        self.is_stopped = False
+        self.has_rates = self.moving = self.capped = self.is_stopped = False
+        self.most_in_use = self.budget = self.changes = 0
         #: Classes that were refused since there was more room or power last, and whether for want
-        #: of power; how often anything has changed that a plan may rest on.
+        #: of power.
         self._refused: dict[int, bool] = {}
-        self.changes = 0
         self._views: dict[int, JobView] = {}
-        #: Writes down why jobs wait; None = nobody does.
-        self.recorder: Observer | None = None
+        self.recorder: Recorder | None = None
 
     @property
     def unfinished(self) -> int:
@@ -147,10 +116,9 @@ class State(Room):
             beside: a running job whose place it shares.
             option: how an elastic job runs; None = as its user asked.
         """
-        demand = self.demand[job] if option is None else option
         if beside is None:
-            place = Place(where, demand)
-            self.free.take(where, demand)
+            place = Place(where, self.demand[job] if option is None else option)
+            self.free.take(where, place.demand)
         else:
             place = self.running[beside].place
         place.jobs.append(job)
@@ -163,11 +131,9 @@ class State(Room):
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
-        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
-        if self.counts_nodes:
-            self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
+        self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
             self.pace.enter(job, place.where)
         if job in self.to_restart:
@@ -191,36 +157,38 @@ class State(Room):
         """
         stay = self.running.pop(job)
         stay.end = now
-        if completes:
-            stay.complete(now)
-        else:
-            stay.advance(now)
         place = stay.place
         place.jobs.remove(job)
         if not place.jobs:
             self.free.give(place.where, place.demand)
         if self.pace is not None:
             self.pace.leave(job)
-        done, self.left[job] = stay.reached.done, stay.reached.left
-        if loses:
-            self.lost[job] += done - stay.kept
-            done, self.left[job] = stay.kept, stay.work - stay.kept
-        self.useful[job] += done
+        self.book(stay, now, completes=completes, loses=loses)
         self.run_before[job] += now - stay.start
-        self.overhead_time[job] += stay.overhead(now)
-        self.writing_time[job] += stay.seconds_writing
-        self.slowed[job] = stay.slowed
         self.more_room()
         view = self.view(job)
         if self.policy.watches and not self.moving:
             self.policy.stopped(view, now)
         return stay
 
+    def book(self, stay: Stay, now: float, *, completes: bool = False, loses: bool = False) -> None:
+        """Enter into the books what a stay has brought by ``now`` (s), when it ends or is cut."""
+        (stay.complete if completes else stay.advance)(now)
+        job, done, left = stay.job, stay.reached.done, stay.reached.left
+        if loses:
+            kept = stay.kept(stay.reached)
+            self.lost_work[job] += done - kept
+            done, left = kept, stay.work - kept
+        self.left[job] = left
+        self.useful[job] += done
+        self.overhead_time[job] += min(now - stay.start, stay.owed) + stay.seconds_writing
+        self.writing_time[job] += stay.seconds_writing
+        self.slowed[job] = stay.slowed
+
     def rerate(self, job: int, now: float, rate: float) -> None:
         """Let a running job go on at another rate."""
         stay = self.running[job]
-        stay.change_rate(now, rate)
-        heapq.heappush(self._ends, (stay.due, stay.number, stay))
+        stay.advance(now, rate)
         left = self.estimate_left(job, stay.reached.left) / rate
         stay.expected = now + max(stay.resumed - now, 0.0) + left
         self.changes += 1
@@ -237,9 +205,6 @@ class State(Room):
             now: s.
             slow: running jobs at a power limit: by how much it slows them.
         """
-        if self.pace is None and not (slow or self._was_slow or self.has_rates):
-            return
-        self._was_slow = bool(slow)
         for job, stay in self.running.items():
             rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
             rate /= slow.get(job, 1.0)
@@ -280,12 +245,8 @@ class State(Room):
 
     def ending(self) -> Stay | None:
         """Return the stay that completes next: of several the first that began; None = nobody."""
-        while self._ends:
-            due, _, stay = self._ends[0]
-            if self.running.get(stay.job) is stay and stay.due == due:
-                return stay
-            heapq.heappop(self._ends)
-        return None
+        stays = self.running.values()
+        return min(stays, key=lambda stay: (stay.due, stay.number), default=None)
 
     def attained(self, job: int, now: float) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
@@ -364,7 +325,7 @@ class State(Room):
         self.changes += 1
 
     def where(self, job: int) -> Where:
-        """Return where a job runs."""
+        """Return the nodes and grants of a running job."""
         return self.running[job].where
 
     def nodes_in_use(self) -> set[int]:
@@ -384,15 +345,14 @@ class State(Room):
             found[place.jobs[0]] = max(self.draw(job, place.where) for job in place.jobs)
         return found
 
-    @property
     def floor_sum(self) -> int:
-        """The sum of that, nanowatts."""
+        """Return what all running jobs add to the draw at least, nanowatts."""
         return sum(self.floors.values())
 
     @property
     def spare(self) -> int:
         """Nanowatts that a job may add now."""
-        return max(self.budget, 0) - self.floor_sum
+        return max(self.budget, 0) - self.floor_sum()
 
     def affords(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:
         """Return whether there is power for a job, with the other jobs gone."""
