@@ -6,6 +6,8 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Drawing, Part, Result
@@ -15,8 +17,6 @@ from windtunnel.report.serving_page import sweep_headline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.serving import RequestTrace
 
@@ -60,8 +60,6 @@ def llm_sweep_result(
     charts = functools.partial(sweep_chart, shown, lambda _: drawn) if is_sweep else None
 
     def table() -> pa.Table:
-        import pyarrow as pa
-
         return pa.Table.from_pylist(list(rows))
 
     return Result(

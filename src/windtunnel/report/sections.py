@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.quantiles import quantiles
@@ -19,8 +20,6 @@ from windtunnel.report.names import MAX_TEXT, clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.sim.outcome import Outcome
 
@@ -153,8 +152,6 @@ def measures_table(
 
 def numbers_table(outcomes: Mapping[str, Outcome]) -> pa.Table:
     """Return the metrics of runs that are numbers: ``metric``, ``label``, a column a run."""
-    import pyarrow as pa
-
     runs = {name: outcome.metrics() for name, outcome in named(outcomes)}
     known = [*measures.shown(list(runs.values())), *measures.own(outcomes.values())]
     known = [measure for measure in known if measure.kind != "word"]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.characterize.allocation import NONE, allocation_over_time
 from windtunnel.report.chart import marks
@@ -18,7 +19,7 @@ from windtunnel.report.chart.arrange import over
 from windtunnel.report.chart.axes import Axis, texts
 from windtunnel.report.chart.series import FONT
 from windtunnel.report.curves import time_unit
-from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, with_columns, within
 from windtunnel.report.figures.gpus import span_of, step_for
 from windtunnel.report.figures.panels import LINE, Plan, arranged, heading, panels_of
 from windtunnel.report.figures.requests import tasks_of
@@ -27,8 +28,6 @@ from windtunnel.report.format import plural
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
 
@@ -66,9 +65,7 @@ def _map(series: Series, by: str) -> Answer:
     rows = [names[i] for i in held] + idle
     bands = _bands(rows, given, capacity, by)
     table = _cells(bands, np.array(times), step, span)
-    for name in ("n", "left_out"):
-        table = table.append_column(name, found[name].take([0] * table.num_rows))
-    return Answer(table, n, left_out, reasons)
+    return Answer(with_columns(table, n=n, left_out=left_out), n, left_out, reasons)
 
 
 def _capacity(nodes: pa.Table, by: str) -> dict[str, Capacity]:
@@ -126,21 +123,18 @@ def _cells(
     bands: list[Band], times: np.ndarray, step: float, span: tuple[float, float]
 ) -> pa.Table:
     """Return a row a band and step, with its time since the span's beginning in a fit unit."""
-    import pyarrow as pa
-
     unit, length = time_unit(span[1] - span[0])
     zero = span[0]
     rows, steps = len(bands), len(times)
-    cells = rows * steps
     return pa.table(
         {
-            "row": pa.array(np.repeat(np.arange(rows), steps), pa.int64()),
-            "name": pa.array([band.name for band in bands for _ in range(steps)], pa.string()),
-            "nodes": pa.array(np.repeat([band.nodes for band in bands], steps), pa.int64()),
-            "from": pa.array(np.tile((times - zero) / length, rows), pa.float64()),
-            "to": pa.array(np.tile((times + step - zero) / length, rows), pa.float64()),
-            "unit": pa.array([unit] * cells, pa.string()),
-            "share": pa.array(np.concatenate([band.share for band in bands]), pa.float64()),
+            "row": np.repeat(np.arange(rows), steps),
+            "name": [band.name for band in bands for _ in range(steps)],
+            "nodes": np.repeat([band.nodes for band in bands], steps),
+            "from": np.tile((times - zero) / length, rows),
+            "to": np.tile((times + step - zero) / length, rows),
+            "unit": pa.repeat(unit, rows * steps),
+            "share": np.concatenate([band.share for band in bands]),
         }
     )
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windtunnel.characterize.cdf import POWERS_DURATION, count_cdf
 from windtunnel.characterize.population import NONE, SHARING
 from windtunnel.characterize.relation import column_names, relation, rows
@@ -13,7 +15,15 @@ from windtunnel.characterize.spread import quantile_curve
 from windtunnel.characterize.tasks import ASSIGNED, class_shares, run_times_by_type
 from windtunnel.characterize.waits import waited_share_cdf
 from windtunnel.report.chart.axes import fractions, numbers, percent, seconds
-from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted, within
+from windtunnel.report.figures.collecting import (
+    Answer,
+    Lacking,
+    Measure,
+    across,
+    counted,
+    with_columns,
+    within,
+)
 from windtunnel.report.figures.durations import time_axis
 from windtunnel.report.figures.panels import Plan, bars, by_panel, curves, framed
 from windtunnel.report.format import plural
@@ -21,8 +31,6 @@ from windtunnel.report.names import labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
@@ -99,10 +107,8 @@ def _names_of(groups: Sequence[str]) -> list[str]:
 
 def with_unit(table: pa.Table, by: str) -> pa.Table:
     """Return a table with its classes of GPUs asked per task as they are read: ``1 GPU``."""
-    import pyarrow as pa
-
     names = [name if name in (NONE, "no GPU") else f"{name} GPU" for name in table[by].to_pylist()]
-    return table.set_column(table.column_names.index(by), by, pa.array(names, pa.string()))
+    return with_columns(table, **{by: pa.array(names, pa.string())})
 
 
 def _typed_waits(series: Series) -> Answer:
@@ -127,8 +133,7 @@ def gpu_type_of(jobs: pa.Table) -> str:
 def _as_type(answer: Answer) -> Answer:
     """Return an answer with its groups in a column ``gpu_type``."""
     names = ["gpu_type" if name == ASSIGNED else name for name in answer.table.column_names]
-    table = answer.table.rename_columns(names)
-    return Answer(table, answer.n, answer.left_out, answer.why, answer.notes)
+    return replace(answer, table=answer.table.rename_columns(names))
 
 
 def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
@@ -139,8 +144,6 @@ def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
         by: the column of the groups.
         most: groups that are left.
     """
-    import pyarrow as pa
-
     found = table.to_pylist()
     sizes = {row[by]: row["n"] for row in found if row["n"]}
     real = [name for name in sizes if name != NONE]
@@ -225,8 +228,6 @@ def _type_shares(series: Series) -> Answer:
 
 def _shares(table: pa.Table, by: str) -> Answer:
     """Return the shares with the class in a column ``class``, the smaller classes as one."""
-    import pyarrow as pa
-
     found = [row for row in table.to_pylist() if row["num_jobs"]]
     n = found[0]["n"] if found else 0
     real = [row for row in found if row[by] != NONE]
@@ -241,20 +242,11 @@ def _shares(table: pa.Table, by: str) -> Answer:
     untold = sum(row["num_jobs"] for row in found if row[by] == NONE)
     if untold:
         counts[UNTOLD] = untold
-    size = len(counts)
-    return Answer(
-        pa.table(
-            {
-                "class": pa.array(counts, pa.string()),
-                "num_jobs": pa.array(counts.values(), pa.int64()),
-                "percent": pa.array([100 * c / n for c in counts.values()], pa.float64()),
-                "n": pa.array([n] * size, pa.int64()),
-                "left_out": pa.array([0] * size, pa.int64()),
-            }
-        ),
-        n,
-        0,
-    )
+    drawn = [
+        {"class": name, "num_jobs": jobs, "percent": 100 * jobs / n, "n": n, "left_out": 0}
+        for name, jobs in counts.items()
+    ]
+    return Answer(pa.Table.from_pylist(drawn), n, 0)
 
 
 def _draw_shares(table: pa.Table, look: Look) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.characterize.population import NONE
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.sources import Series, Sources
 
@@ -170,28 +171,30 @@ def joined(data: Sequence[FigureData]) -> FigureData:
 
 def relettered(table: pa.Table, new: Mapping[str, str]) -> pa.Table:
     """Return a figure's table with other letters for its panels."""
-    import pyarrow as pa
-
     letters = [new[letter] for letter in table["panel"].to_pylist()]
-    at = table.column_names.index("panel")
-    return table.set_column(at, "panel", pa.array(letters, pa.string()))
+    return with_columns(table, panel=pa.array(letters))
 
 
 def labelled(table: pa.Table, **constants: str) -> pa.Table:
     """Return a table with columns of one text each in front; a column of the name is replaced."""
-    import pyarrow as pa
+    rest = [name for name in table.column_names if name not in constants]
+    return with_columns(table, **constants).select([*constants, *rest])
 
-    rest = table.drop_columns([name for name in constants if name in table.column_names])
-    front = {
-        name: pa.array([value] * table.num_rows, pa.string()) for name, value in constants.items()
-    }
-    return pa.table({**front, **{name: rest[name] for name in rest.column_names}})
+
+def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
+    """Return a table with more columns, or others in their place: arrays, or one value each."""
+    for name, value in columns.items():
+        is_array = isinstance(value, pa.Array | pa.ChunkedArray)
+        column = value if is_array else pa.repeat(value, table.num_rows)
+        if name in table.column_names:
+            table = table.set_column(table.column_names.index(name), name, column)
+        else:
+            table = table.append_column(name, column)
+    return table
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table | None:
     """Return tables one below the other, columns that one lacks null; None where there is none."""
-    import pyarrow as pa
-
     filled = [table for table in tables if table.num_rows]
     return pa.concat_tables(filled, promote_options="default").combine_chunks() if filled else None
 
@@ -213,8 +216,6 @@ def counted(
         lacking: what the jobs of ``(none)`` lack; default: what ``by`` is called.
         fact: what the other jobs lack that are left out, where that is not plain.
     """
-    import pyarrow.compute as pc
-
     nameless = 0
     if by is not None and not keep_none:
         is_none = pc.equal(table[by], NONE)

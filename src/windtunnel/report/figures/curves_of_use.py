@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.report.names import clean
@@ -18,7 +19,6 @@ from windtunnel.report.names import clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
 
 #: Percents that curves of telemetry are drawn at.
 PERCENTS: tuple[float, ...] = tuple(i / 4 for i in range(401))
@@ -189,8 +189,6 @@ def joined_curves(tables: Sequence[pa.Table]) -> pa.Table | None:
     Raises:
         SpecError: two sources give the same metric under the same name.
     """
-    import pyarrow as pa
-
     seen: set[tuple[str, str]] = set()
     for table in tables:
         pairs = set(zip(table["origin"].to_pylist(), table["metric"].to_pylist(), strict=True))
@@ -209,6 +207,13 @@ def _quoted(names: Any) -> str:
 
 
 _Points = dict[str, Any]
+_COLUMNS = {
+    "origin": pa.string(),
+    "metric": pa.string(),
+    **dict.fromkeys(("value", "percent", "p50", "published_p50"), pa.float64()),
+    "n": pa.int64(),
+    "left_out": pa.int64(),
+}
 
 
 def _curve(
@@ -228,31 +233,19 @@ def _curve(
         "p50": float(np.interp(50.0, rising, value)),
         "published_p50": PUBLISHED_P50.get(metric, {}).get(origin) if n is None else None,
         "n": n,
+        "left_out": 0,
     }
 
 
 def _table(curves: Sequence[_Points]) -> pa.Table:
-    import pyarrow as pa
-
-    text, real, whole = pa.string(), pa.float64(), pa.int64()
-    parts = []
-    for curve in curves:
-        size = len(curve["value"])
-        same = {
-            "p50": (curve["p50"], real),
-            "published_p50": (curve["published_p50"], real),
-            "n": (curve["n"], whole),
-            "left_out": (0, whole),
-        }
-        parts.append(
-            pa.table(
-                {
-                    "origin": pa.array([curve["origin"]] * size, text),
-                    "metric": pa.array([curve["metric"]] * size, text),
-                    "value": pa.array(curve["value"], real),
-                    "percent": pa.array(curve["percent"], real),
-                    **{name: pa.array([v] * size, kind) for name, (v, kind) in same.items()},
-                }
-            )
+    return pa.concat_tables(
+        pa.table(
+            {
+                name: pa.array(curve[name], kind)
+                if name in ("value", "percent")
+                else pa.repeat(pa.scalar(curve[name], kind), len(curve["value"]))
+                for name, kind in _COLUMNS.items()
+            }
         )
-    return pa.concat_tables(parts)
+        for curve in curves
+    )

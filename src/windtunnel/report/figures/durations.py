@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windtunnel.characterize.cdf import POWERS_DURATION, POWERS_QUEUE, count_cdf
 from windtunnel.characterize.facts import source_fact
 from windtunnel.report.chart.axes import end_of, percent, seconds
@@ -24,8 +26,6 @@ from windtunnel.report.format import duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series, Sources
@@ -98,8 +98,6 @@ def by_workload(series: Series, value: str, at: Sequence[float]) -> Answer:
 
 def in_order(table: pa.Table, series: Series) -> pa.Table:
     """Return a table with its workloads by number of jobs, most first."""
-    import pyarrow as pa
-
     places = {name: place for place, name in enumerate(series.chosen.jobs_of)}
     keys = [places.get(name, len(places)) for name in table["workload"].to_pylist()]
     order = sorted(range(table.num_rows), key=keys.__getitem__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windtunnel.characterize.contention import colocation
 from windtunnel.characterize.levels import run_intervals
 from windtunnel.characterize.relation import rows as rows_of
@@ -57,8 +59,6 @@ def step_for(span: tuple[float, float], steps: int = STEPS) -> float:
 
 
 def _savings(series: Series) -> Answer:
-    import pyarrow as pa
-
     tasks = tasks_of(series)
     span = span_of(tasks)
     step = step_for(span)
@@ -68,12 +68,13 @@ def _savings(series: Series) -> Answer:
     n, left_out, reasons = (table[name][0].as_py() for name in ("n", "left_out", "why"))
     unit, length = time_unit(span[1] - span[0])
     since = [(time - span[0]) / length for time in table["time"].to_pylist()]
+    size = table.num_rows
     parts = [
         pa.table(
             {
-                "curve": pa.array([label] * table.num_rows, pa.string()),
-                "time": pa.array(since, pa.float64()),
-                "unit": pa.array([unit] * table.num_rows, pa.string()),
+                "curve": pa.repeat(label, size),
+                "time": since,
+                "unit": pa.repeat(unit, size),
                 "gpus": table[name].cast(pa.float64()),
                 "n": table["n"].cast(pa.int64()),
                 "left_out": table["left_out"].cast(pa.int64()),
@@ -112,8 +113,6 @@ _MANY = 5
 
 
 def _workers(series: Series, column: str) -> Answer:
-    import pyarrow as pa
-
     tasks = tasks_of(series)
     table = series.answers.get("colocation")
     if table is None:
@@ -126,15 +125,17 @@ def _workers(series: Series, column: str) -> Answer:
     for row in found:
         times[str(row["workers"]) if row["workers"] < _MANY else f"{_MANY}+"] += row[column]
     first = found[0]
-    size = len(times)
-    part = pa.table(
-        {
-            "workers": pa.array(times, pa.string()),
-            "gpu_time": pa.array(times.values(), pa.float64()),
-            "percent": pa.array([100 * t / total for t in times.values()], pa.float64()),
-            "n": pa.array([first["n"]] * size, pa.int64()),
-            "left_out": pa.array([first["left_out"]] * size, pa.int64()),
-        }
+    part = pa.Table.from_pylist(
+        [
+            {
+                "workers": workers,
+                "gpu_time": time,
+                "percent": 100 * time / total,
+                "n": first["n"],
+                "left_out": first["left_out"],
+            }
+            for workers, time in times.items()
+        ]
     )
     return Answer(part, first["n"], first["left_out"], first["why"])
 

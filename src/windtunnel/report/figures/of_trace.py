@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from windtunnel.characterize.concentration import concentration
 from windtunnel.characterize.failures import failures_by
@@ -27,6 +29,7 @@ from windtunnel.report.figures.collecting import (
     Part,
     across,
     counted,
+    with_columns,
     within,
 )
 from windtunnel.report.figures.panels import Plan, bars, boxes, by_panel, curves, framed
@@ -35,8 +38,6 @@ from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
@@ -53,14 +54,12 @@ _WHOLE = 100.0
 def _waits(series: Series) -> Answer:
     table = box_statistics(series.trace.jobs, "wait", by="num_gpus", where="gpu")
     answer = counted(table, "num_gpus", lacking="a number of GPUs")
-    filled = _with_n(answer.table)
+    filled = answer.table.filter(pc.greater(answer.table["n"], 0))
     beyond = sum(filled["outliers_high"].to_pylist()) + sum(filled["outliers_low"].to_pylist())
-    share = beyond / answer.n if answer.n else 0.0
-    notes = (
-        (f"{beyond:,} jobs ({100 * share:.1f} %) lie beyond the whiskers and are not drawn.",)
-        if beyond
-        else ()
-    )
+    notes = ()
+    if beyond:
+        share = 100 * beyond / answer.n
+        notes = (f"{beyond:,} jobs ({share:.1f} %) lie beyond the whiskers and are not drawn.",)
     return Answer(filled, answer.n, answer.left_out, answer.why, notes)
 
 
@@ -79,9 +78,6 @@ def _draw_waits(table: pa.Table, look: Look) -> Any:
 
 def _failures(series: Series, of: str) -> Answer:
     """Return the shares of one kind by class of size, in percent."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     jobs = series.trace.jobs
     if jobs["status"].null_count == jobs.num_rows:
         raise Lacking("the trace tells no status")
@@ -93,14 +89,15 @@ def _failures(series: Series, of: str) -> Answer:
     timed = pc.sum(pc.and_(sized, pc.is_valid(jobs["duration"]))).as_py() or 0
     n = total if of == "failed_share" else timed
     unknown = sum(table["no_status"].to_pylist())
-    shares = pc.multiply(table[of], _WHOLE)
-    each = pa.array(table["num_jobs"].to_pylist(), pa.int64())
     drawn = pa.table(
-        {"num_gpus": table["num_gpus"], "percent": shares, "num_jobs": each}
-        | {"num_failed": table["num_failed"]}
-        | {"n": pa.array([n] * table.num_rows, pa.int64())}
-        | {"left_out": pa.array([total - n] * table.num_rows, pa.int64())}
+        {
+            "num_gpus": table["num_gpus"],
+            "percent": pc.multiply(table[of], _WHOLE),
+            "num_jobs": table["num_jobs"].cast(pa.int64()),
+            "num_failed": table["num_failed"],
+        }
     )
+    drawn = with_columns(drawn, n=n, left_out=total - n)
     notes = (f"{unknown:,} jobs of unknown end count as not failed.",) if unknown else ()
     return Answer(drawn, n, total - n, "", notes)
 
@@ -127,8 +124,6 @@ def _draw_failures(table: pa.Table, look: Look) -> Any:
 
 def _users(series: Series, of: str) -> Answer:
     """Return the curve over users, thinned."""
-    import pyarrow as pa
-
     jobs = series.trace.jobs
     if jobs["user"].null_count == jobs.num_rows:
         raise Lacking("no job tells its user")
@@ -139,22 +134,10 @@ def _users(series: Series, of: str) -> Answer:
     # Few users have most of it: the points lie dense where the curve is steep.
     at = np.unique(np.geomspace(1, last + 1, _MOST_POINTS).round().astype(np.int64)) - 1
     thin = table.take(pa.array(at))
-    origin = pa.table(
-        {
-            "rank": pa.array([0], pa.int64()),
-            "user_percent": pa.array([0.0], pa.float64()),
-            "percent": pa.array([0.0], pa.float64()),
-        }
-    )
-    points = pa.concat_tables(
-        [origin, thin.select(["rank", "user_percent", "percent"]).cast(origin.schema)]
-    )
+    origin = pa.table({"rank": [0], "user_percent": [0.0], "percent": [0.0]})
+    points = pa.concat_tables([origin, thin.select(origin.column_names).cast(origin.schema)])
     n, left_out, unnamed = (int(table[name][0].as_py()) for name in ("n", "left_out", "unnamed"))
-    users = pa.array([last + 1] * points.num_rows, pa.int64())
-    counts = {"users": users, "n": pa.array([n] * points.num_rows, pa.int64())}
-    counts["left_out"] = pa.array([left_out + unnamed] * points.num_rows, pa.int64())
-    for name, values in counts.items():
-        points = points.append_column(name, values)
+    points = with_columns(points, users=last + 1, n=n, left_out=left_out + unnamed)
     why = f"{unnamed:,} jobs without a user" if unnamed else ""
     return Answer(points, n, left_out + unnamed, why)
 
@@ -177,7 +160,6 @@ def _levels(series: Series, of: str) -> Answer:
     table = series.answers["levels"]
     if not table.num_rows:
         return Answer(table, 0, 0)
-    import pyarrow as pa
 
     times = np.asarray(table["time"].to_numpy(), dtype=np.float64)
     span = times[-1] - times[0]
@@ -187,7 +169,7 @@ def _levels(series: Series, of: str) -> Answer:
     drawn = pa.table(
         {
             "at": pa.array((times - times[0]) / unit, pa.float64()),
-            "unit": pa.array([name] * table.num_rows, pa.string()),
+            "unit": pa.repeat(name, table.num_rows),
             "gpus": table[of],
             "n": table["n"],
             "left_out": table["left_out"],
@@ -201,23 +183,12 @@ def _levels(series: Series, of: str) -> Answer:
 def _usage(series: Series) -> pa.Table:
     """Return the levels of GPU jobs, in so many steps of time that a curve has pixels."""
     jobs = series.trace.jobs
-    instants = [
-        value
-        for name, how in (("submit_time", min), ("start_time", min), ("end_time", max))
-        for value in [_extreme(jobs, name, how)]
-        if value is not None
-    ]
+    ends = pc.min(jobs["submit_time"]), pc.min(jobs["start_time"]), pc.max(jobs["end_time"])
+    instants = [end.as_py() for end in ends if end.is_valid]
     span = max(instants) - min(instants) if instants else 0.0
     step = max(math.ceil(span / _MOST_STEPS), 1.0)
     epoch = series.trace.metadata.epoch
     return usage_series(jobs, step=step, epoch=epoch, where="gpu")
-
-
-def _extreme(jobs: pa.Table, name: str, how: Any) -> float | None:
-    import pyarrow.compute as pc
-
-    found = pc.min_max(jobs[name]).as_py()["min" if how is min else "max"]
-    return None if found is None else float(found)
 
 
 def _levels_panel(rows: list[Row], look: Look, **how: Any) -> Any:
@@ -231,8 +202,6 @@ def _levels_panel(rows: list[Row], look: Look, **how: Any) -> Any:
 
 def measured(uses: Sequence[MeasuredUse]) -> FigureData:
     """Return the distribution of each metric of telemetry; a panel a metric, a series a source."""
-    import pyarrow as pa
-
     metrics = list(dict.fromkeys(row["metric"] for use in uses for row in use.metrics))
     parts: list[Part] = []
     rows: list[Row] = []
@@ -264,13 +233,6 @@ def measured_panel(rows: list[Row], look: Look, **how: Any) -> Any:
 
 def _size(label: str) -> str:
     return label.replace("-", "\u2013")
-
-
-def _with_n(table: pa.Table) -> pa.Table:
-    """Return the rows of groups that have any job."""
-    import pyarrow.compute as pc
-
-    return table.filter(pc.greater(table["n"], 0))
 
 
 #: Box plots of the waits of GPU jobs, by their GPUs.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
 from windtunnel.characterize.relation import known_columns
 from windtunnel.characterize.requests import RESOURCES, request_use_cdfs
@@ -15,8 +18,6 @@ from windtunnel.report.figures.panels import Plan, bars, by_panel, curves, frame
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
 
@@ -59,11 +60,9 @@ def tasks_of(series: Series) -> Any:
 
 
 def _asked_and_used(series: Series, resource: str) -> Answer:
-    import pyarrow.compute as pc
-
     table = _request_use(series)
     mine = [resource, "gpu_mem"] if resource == "mem" else [resource]
-    part = table.filter(pc.is_in(table["resource"], value_set=_texts(mine)))
+    part = table.filter(pc.is_in(table["resource"], value_set=pa.array(mine)))
     part = part.filter(pc.greater(part["n"], 0))
     if not part.num_rows:
         return Answer(part, 0, 0)
@@ -80,12 +79,6 @@ def _request_use(series: Series) -> pa.Table:
     if found is None:
         found = series.answers["request_use"] = request_use_cdfs(tasks)
     return found
-
-
-def _texts(words: list[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(words, pa.string())
 
 
 def _asked_panel(rows: list[Row], look: Look, **how: Any) -> Any:
@@ -125,9 +118,6 @@ def _beyond(table: pa.Table, *columns: str) -> tuple[str, ...]:
 
 
 def _overuse(series: Series, unit: Any) -> Answer:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     tasks = tasks_of(series)
     as_published = False
     if unit == "task":
@@ -137,7 +127,7 @@ def _overuse(series: Series, unit: Any) -> Answer:
     # The published sums count what is unknown as 0; of what nobody knows anything there is no bar.
     told = known_columns(tasks, [name for r in RESOURCES for name in (r.asked, r.used)])
     both = [r.name for r in RESOURCES if {r.asked, r.used} <= told]
-    table = table.filter(pc.is_in(table["resource"], value_set=_texts(both)))
+    table = table.filter(pc.is_in(table["resource"], value_set=pa.array(both, pa.string())))
     table = table.filter(pc.greater(table["n"], 0))
     found = table.to_pylist()
     if not found:
@@ -181,8 +171,6 @@ def _draw_overuse(table: pa.Table, look: Look) -> Any:
 
 
 def _loads(series: Series, *, network: bool) -> Answer:
-    import pyarrow.compute as pc
-
     tasks = tasks_of(series)
     if not known_columns(tasks, ("read", *_LOADS)):
         raise Lacking("the tasks table has no measurements of nodes and network")

@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.characterize.cdf import GPU_GRID, count_cdf, sum_cdf
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.gangs import gang_sizes
 from windtunnel.report.chart.axes import percent, powers
-from windtunnel.report.figures.collecting import Answer, Measure, across, counted
+from windtunnel.report.figures.collecting import Answer, Measure, across, counted, with_columns
 from windtunnel.report.figures.panels import Plan, by_panel, curves, framed, with_n
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
 
@@ -48,15 +47,13 @@ def _thinned(answer: Answer, column: str, fact: str) -> Answer:
 
     The last but one, 1023, stays: its value is published, as that below the 1,024 GPUs.
     """
-    import pyarrow as pa
-
     table = answer.table
     reached = np.asarray(table[column].to_numpy(), dtype=float)
     x = np.asarray(table["x"].to_numpy())
     steps = np.diff(reached, prepend=np.nan) != 0
     kept = steps | (x >= x[-2]) | np.isin(x, 2.0 ** np.arange(0, 11))
     of = "job" if fact == "num_gpus" else "task"
-    table = table.append_column("gpus", pa.array([of] * table.num_rows, pa.string()))
+    table = with_columns(table, gpus=of)
     notes = [_OF_A_TASK] if of == "task" else []
     last = table["percent"][-1].as_py()
     if last is not None and last < 100:  # noqa: PLR2004 (percent)

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.characterize.population import NONE
 from windtunnel.characterize.states import workload_mix
 from windtunnel.report.format import count
@@ -14,8 +17,6 @@ from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.traces.trace import Trace
 
@@ -201,9 +202,6 @@ def chosen_workloads(jobs: pa.Table) -> Chosen:
     Args:
         jobs: a jobs table (`windtunnel.schema`).
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     mix = [row for row in workload_mix(jobs).to_pylist() if row["listed"]]
     rare = [row for row in mix if _is_rare(row)]
     kept = [row for row in mix if row not in rare]

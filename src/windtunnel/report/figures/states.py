@@ -5,16 +5,24 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.population import NONE
 from windtunnel.characterize.states import STATES, state_shares
 from windtunnel.report.chart.axes import numbers
-from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, labelled
+from windtunnel.report.figures.collecting import (
+    Answer,
+    Lacking,
+    Measure,
+    across,
+    labelled,
+    with_columns,
+)
 from windtunnel.report.figures.panels import Plan, bars, framed
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
 
@@ -24,13 +32,11 @@ _UNKNOWN = (NONE, "unknown")
 
 def _shares(series: Series, of: str) -> Answer:
     """Return the shares of one kind, in percent, with the share's own column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     jobs = series.trace.jobs
     table = state_shares(jobs, gpu_time=source_fact(jobs, "gpu_time"))
     n = sum(table["num_jobs"].to_pylist())
-    known = table.filter(pc.invert(pc.is_in(table["state"], value_set=_texts(_UNKNOWN))))
+    unknown = pc.is_in(table["state"], value_set=pa.array(_UNKNOWN))
+    known = table.filter(pc.invert(unknown))
     if n and not sum(known["num_jobs"].to_pylist()):
         raise Lacking("the trace tells no status")
     share = pc.multiply(table[f"{of}_share"], 100.0)
@@ -40,16 +46,8 @@ def _shares(series: Series, of: str) -> Answer:
     left_out = sum(table["left_out"].to_pylist()) if of == "gpu_time" else 0
     counted = n - left_out
     # The legend's n: what these shares are of. The table's own counts all jobs.
-    table = table.set_column(
-        table.column_names.index("n"), "n", pa.array([counted] * table.num_rows, pa.int64())
-    )
+    table = with_columns(table, n=counted)
     return Answer(table.append_column("percent", share), counted, left_out)
-
-
-def _texts(words: tuple[str, ...]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(words, pa.string())
 
 
 def _draw(table: pa.Table, look: Look) -> Any:

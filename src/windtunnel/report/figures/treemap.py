@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.states import workload_mix
 from windtunnel.report.chart import marks
@@ -14,14 +17,12 @@ from windtunnel.report.chart.arrange import over
 from windtunnel.report.chart.axes import Axis
 from windtunnel.report.chart.series import FONT, text_width
 from windtunnel.report.chart.series import Series as Entries
-from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, with_columns, within
 from windtunnel.report.figures.panels import Plan, arranged, heading, panels_of
 from windtunnel.report.figures.sources import GAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Series
@@ -38,9 +39,6 @@ _LIGHT = 0.4
 
 def _treemap(series: Series, of: str) -> Answer:
     """Return the boxes of one treemap, largest first, in a room of `ASPECT` by 1."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     chosen = series.chosen
     if not chosen.jobs_of:
         raise Lacking("no GPU job has a workload")
@@ -62,17 +60,13 @@ def _treemap(series: Series, of: str) -> Answer:
     table = pa.table(
         {
             "workload": ordered["workload"],
-            "of": pa.array([of] * len(boxes), pa.string()),
+            "of": pa.repeat(of, len(boxes)),
             "amount": pa.array(amounts, pa.int64()),
             "percent": percent,
-            "x": pa.array([box.x for box in boxes], pa.float64()),
-            "y": pa.array([box.y for box in boxes], pa.float64()),
-            "width": pa.array([box.width for box in boxes], pa.float64()),
-            "height": pa.array([box.height for box in boxes], pa.float64()),
-            "n": pa.array([jobs_drawn] * len(boxes), pa.int64()),
-            "left_out": pa.array([unlisted + without_time] * len(boxes), pa.int64()),
+            **{key: [getattr(box, key) for box in boxes] for key in Box._fields},
         }
     )
+    table = with_columns(table, n=jobs_drawn, left_out=unlisted + without_time)
     return Answer(table, jobs_drawn, unlisted + without_time, "", chosen.notes)
 
 
@@ -99,7 +93,7 @@ def _panel(rows: list[Row], look: Look, letter: str, width: float, *, alone: boo
     values: list[Row] = []
     texts: list[Row] = []
     for row, entry, fill in zip(rows, entries, fills, strict=True):
-        box = {key: row[key] * scale for key in ("x", "y", "width", "height")}
+        box = {key: row[key] * scale for key in Box._fields}
         values.append(
             {
                 "entry": entry,

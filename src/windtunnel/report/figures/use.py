@@ -11,18 +11,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.axes import Axis, percent
 from windtunnel.report.chart.series import Series
-from windtunnel.report.figures.collecting import LETTERS, FigureData, Part, stacked
+from windtunnel.report.figures.collecting import (
+    LETTERS,
+    FigureData,
+    Part,
+    labelled,
+    stacked,
+    with_columns,
+)
 from windtunnel.report.figures.panels import Plan, by_panel, curves
 from windtunnel.report.figures.sources import DASHES
 from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Look, Sources
@@ -116,7 +124,7 @@ def use(sources: Sources, panels: Sequence[UsePanel]) -> FigureData:
             found.append(Part("", panel.title, "all", 0, 0, why))
             continue
         letter = LETTERS[len(tables)]
-        named = _titled(table, letter, panel.title)
+        named = labelled(table, panel=letter, title=panel.title)
         tables.append(named)
         found += _parts(named, letter, panel)
         notes += _checks(named)
@@ -142,9 +150,6 @@ def trace_of(origins: Sequence[str], traces: Sequence[str]) -> dict[str, str]:
 
 def _rows(all_curves: pa.Table, panel: UsePanel, aliases: dict[str, str]) -> pa.Table | None:
     """Return a panel's curves with ``trace`` and ``series``, None where there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     metrics = pa.array(panel.metrics, pa.string())
     chosen = all_curves.filter(pc.is_in(all_curves["metric"], value_set=metrics))
     if not chosen.num_rows:
@@ -163,34 +168,23 @@ def _rows(all_curves: pa.Table, panel: UsePanel, aliases: dict[str, str]) -> pa.
         f"{trace}, {what}" if len(panel.metrics) > 1 else trace
         for trace, what in zip(traces, shown, strict=True)
     ]
-    table = chosen.drop_columns(["origin"])
-    table = table.add_column(0, "series", pa.array(series, pa.string()))
-    table = table.add_column(0, "trace", pa.array(traces, pa.string()))
+    table = labelled(
+        chosen.drop_columns(["origin"]), trace=chosen["origin"], series=pa.array(series)
+    )
     return _of_max(table) if panel.of_max else table
 
 
 def _of_max(table: pa.Table) -> pa.Table:
     """Return curves in percent of each one's largest value, as AcmeTrace's figure 7d."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     parts = []
     for name in dict.fromkeys(table["series"].to_pylist()):
         part = table.filter(pc.equal(table["series"], name))
         largest = pc.max(part["value"]).as_py() or 1.0
         for column in ("value", "p50", "published_p50"):
             scaled = pc.multiply(pc.divide(part[column], largest), 100.0)
-            part = part.set_column(part.column_names.index(column), column, scaled)
+            part = with_columns(part, **{column: scaled})
         parts.append(part)
     return pa.concat_tables(parts)
-
-
-def _titled(table: pa.Table, letter: str, title: str) -> pa.Table:
-    import pyarrow as pa
-
-    size = table.num_rows
-    table = table.add_column(0, "title", pa.array([title] * size, pa.string()))
-    return table.add_column(0, "panel", pa.array([letter] * size, pa.string()))
 
 
 def _parts(table: pa.Table, letter: str, panel: UsePanel) -> list[Part]:

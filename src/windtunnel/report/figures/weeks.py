@@ -6,11 +6,20 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from windtunnel.characterize.arrivals import arrivals_by
 from windtunnel.characterize.tasks import requests_over_week
 from windtunnel.report.chart.axes import Axis, numbers
 from windtunnel.report.figures.boxes import clock_of
-from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
+from windtunnel.report.figures.collecting import (
+    Answer,
+    Lacking,
+    Measure,
+    across,
+    counted,
+    with_columns,
+)
 from windtunnel.report.figures.panels import Plan, by_panel, curves
 from windtunnel.report.format import plural
 
@@ -54,9 +63,6 @@ def _asked(series: Series, asking: Any, time: str) -> Answer:
 
 def _requests(series: Series, resource: str) -> Answer:
     """Return the requests of one resource as ``rate``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     jobs = series.trace.jobs
     answer = _asked(series, jobs, "submit_time")
     if not answer.table.num_rows or not sum(answer.table[resource].to_pylist()):
@@ -65,9 +71,7 @@ def _requests(series: Series, resource: str) -> Answer:
     unknown = pc.sum(untold).as_py() or 0
     n, left_out = answer.n - unknown, answer.left_out + unknown
     table = answer.table.select(["hour_of_week", "hours", resource])
-    table = table.rename_columns({resource: "rate"})
-    for name, value in (("n", n), ("left_out", left_out)):
-        table = table.append_column(name, pa.array([value] * table.num_rows, pa.int64()))
+    table = with_columns(table.rename_columns({resource: "rate"}), n=n, left_out=left_out)
     reasons = [answer.why] if answer.why else []
     reasons += [f"{plural(unknown, 'job')} without {_RESOURCES[resource]} told"] if unknown else []
     return Answer(table, n, left_out, "; ".join(reasons), answer.notes)
