@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.format import count, gpu_time, number, percent, plural
+from windtunnel.report.answer_charts import part_bars
+from windtunnel.report.columns import TOP, hours_cell, most, rows_table, top_table
+from windtunnel.report.format import MINUS, count, gpu_time, number, percent, plural
 from windtunnel.report.names import clean, labels
-from windtunnel.report.result import (
-    TOP,
-    Drawing,
-    Part,
-    Result,
-    left_out_notes,
-    most,
-    notes_of,
-    subtitle_of,
-)
-from windtunnel.report.result import top_lines as first_lines
+from windtunnel.report.result import Drawing, Part, Result, left_out_notes, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
@@ -24,6 +16,7 @@ if TYPE_CHECKING:
 
     from windtunnel.characterize.cost import Bill
     from windtunnel.energy import Account
+    from windtunnel.report.columns import Columns
     from windtunnel.traces.trace import Trace
 
 Row = dict[str, Any]
@@ -105,16 +98,13 @@ def cost_data(found: Bill, book: Account | None = None) -> dict[str, Any]:
 
 def money(found: Bill, amount: float) -> str:
     """Return an amount with its currency."""
-    return (
-        f"{_amount(amount)} {clean(found.prices.currency, 12)}".rstrip()
-        if (found.prices.currency)
-        else _amount(amount)
-    )
+    currency = found.prices.currency
+    return f"{_amount(amount)} {clean(currency, 12)}" if currency else _amount(amount)
 
 
 def _amount(amount: float) -> str:
     digits = 0 if abs(amount) >= _LARGE else 2
-    return f"{amount:,.{digits}f}".replace("-", "\u2212")
+    return f"{amount:,.{digits}f}".replace("-", MINUS)
 
 
 def _held(found: Bill) -> float:
@@ -169,16 +159,12 @@ def _by_part(found: Bill, column: str) -> Part | None:
     if jobs[column].null_count == jobs.num_rows:
         return None
     rows = found.by(column).to_pylist()
-    lines = first_lines(rows, _line, _summed, name=column)
-    share = found.idle / found.total if found.total > 0 else None
-    lines += [
-        Line(
-            IDLE, [Cell(""), Cell(""), _money(found.idle), Cell(percent(share))], group="Together"
-        ),
-        Line(ALL, [Cell(""), Cell(""), _money(found.total), Cell("100 %")], group="Together"),
-    ]
     unit = f", {clean(found.prices.currency, 12)}" if found.prices.currency else ""
-    table = Table(_BY[column], ["jobs", "GPU hours", f"cost{unit}", "of the bill"], lines)
+    table = top_table(_BY[column], _columns(f"cost{unit}"), rows, column, _summed)
+    share = found.idle / found.total if found.total > 0 else None
+    for name, cost, part in ((IDLE, found.idle, percent(share)), (ALL, found.total, "100 %")):
+        cells = [Cell(""), Cell(""), _money(cost), Cell(part)]
+        table.lines.append(Line(name, cells, group="Together"))
     nouns = "virtual clusters" if column == "vc" else "users"
     drawing = Drawing(
         f"cost-by-{column}",
@@ -191,11 +177,12 @@ def _by_part(found: Bill, column: str) -> Part | None:
     return Part(f"By {_BY[column].lower()}", lead, [(f"Cost by {nouns}", table)], [drawing])
 
 
-def _line(label: str, row: Row) -> Line:
-    held = Cell(gpu_time(row["gpu_time"]).removesuffix(" GPU h"), f"{row['gpu_time']:,.0f} GPU s")
-    return Line(
-        label,
-        [Cell(count(row["num_jobs"])), held, _money(row["cost"]), Cell(percent(row["share"]))],
+def _columns(cost: str = "cost") -> Columns:
+    return (
+        ("jobs", "num_jobs", count),
+        ("GPU hours", "gpu_time", hours_cell),
+        (cost, "cost", _money),
+        ("of the bill", "share", percent),
     )
 
 
@@ -211,8 +198,6 @@ def _money(amount: float) -> Cell:
 
 
 def _chart(rows: Sequence[Row], column: str, title: str) -> Any:
-    from windtunnel.report.answer_charts import part_bars
-
     names = labels((row[column] for row in rows), 24)
     part = "GPU hours held by jobs"
     bars = [
@@ -226,8 +211,7 @@ def _type_parts(found: Bill) -> list[Part]:
     rows = found.by_type().to_pylist()
     if len(rows) < 2:  # noqa: PLR2004 - one type is no split
         return []
-    lines = first_lines(rows, _line, _summed, name="gpu_type")
-    table = Table("GPU type asked for", ["jobs", "GPU hours", "cost", "of the bill"], lines)
+    table = top_table("GPU type asked for", _columns(), rows, "gpu_type", _summed)
     return [Part("By GPU type", "", [("Cost by GPU type", table)])]
 
 
@@ -254,18 +238,15 @@ def _energy_parts(book: Account | None) -> list[Part]:
     for column, words in _BY.items():
         found = book.by(column).to_pylist()
         found.sort(key=lambda row: -row["energy_j"])
-        lines = [_energy_line(row, column) for row in found[:TOP]]
-        columns = ["kWh", *(["kg CO2eq"] if "carbon_kg" in found[0] else [])] if found else []
-        if found and any(row[column] != "(none)" for row in found):
-            tables.append((f"Energy by {words.lower()}", Table(words, columns, lines)))
+        if any(row[column] != "(none)" for row in found):
+            columns = [one for one in _ENERGY if one[1] in found[0]]
+            table = rows_table(words, columns, found[:TOP], column)
+            tables.append((f"Energy by {words.lower()}", table))
     return [Part("Energy and carbon", " ".join(told), tables)]
-
-
-def _energy_line(row: Row, column: str) -> Line:
-    cells = [Cell(_kwh(row["energy_j"]))]
-    cells += [Cell(f"{row['carbon_kg']:,.2f}")] if "carbon_kg" in row else []
-    return Line(clean(row[column]), cells)
 
 
 def _kwh(joules: float | None) -> str:
     return number(None if joules is None else joules / _J_PER_KWH)
+
+
+_ENERGY: Columns = (("kWh", "energy_j", _kwh), ("kg CO2eq", "carbon_kg", "{:,.2f}".format))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.columns import TOP, rows_table, size_text
 from windtunnel.report.format import count, duration, gpu_time, number, percent, plural
-from windtunnel.report.goodput_rows import size_cells
+from windtunnel.report.goodput_rows import SIZES
 from windtunnel.report.names import clean
-from windtunnel.report.result import (
-    TOP,
-    Part,
-    Result,
-    left_out_notes,
-    moment,
-    notes_of,
-    subtitle_of,
-)
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.result import Part, Result, left_out_notes, moment, notes_of, subtitle_of
+from windtunnel.report.sections import Fact
 
 if TYPE_CHECKING:
     from windtunnel.characterize.goodput import RecordedGoodput
+    from windtunnel.report.columns import Columns
     from windtunnel.traces.trace import Trace
 
 _CAUSES = {
@@ -50,9 +45,11 @@ def goodput_answer(found: RecordedGoodput, trace: Trace, checkpoint: float | Non
             f"cluster interrupted {plural(stopped, 'attempt')} of {count(whole['num_attempts'])}, "
             f"{count(whole['num_failures'])} by failures of nodes."
         )
-    parts = [Part("By job size", "Intervals are 95 %.", [("Goodput by job size", _sizes(found))])]
+    sizes = rows_table("GPUs of the job", SIZES, found.by_size(), "size", size_text)
+    parts = [Part("By job size", "Intervals are 95 %.", [("Goodput by job size", sizes)])]
     if found.by_cause():
-        parts.append(Part("What interrupted jobs", "", [("By cause", _causes(found))]))
+        causes = rows_table("Cause", _BY_CAUSE, found.by_cause(), "cause", _CAUSES.__getitem__)
+        parts.append(Part("What interrupted jobs", "", [("By cause", causes)]))
     parts += _nodes(found, trace)
     notes = [f"A log does not tell of checkpoints; {saved}.", _SERIES]
     if found.nodes is None:
@@ -99,45 +96,25 @@ def _facts(whole: dict[str, Any]) -> list[Fact]:
     return facts
 
 
-def _sizes(found: RecordedGoodput) -> Table:
-    lines = [Line(row["size"].replace("-", "\u2013"), size_cells(row)) for row in found.by_size()]
-    return Table("GPUs of the job", ["failures", "goodput", "ETTR", "MTTF"], lines)
-
-
-def _causes(found: RecordedGoodput) -> Table:
-    lines = [
-        Line(
-            _CAUSES[row["cause"]],
-            [
-                Cell(count(row["num_attempts"])),
-                Cell(gpu_time(row["lost_work"])),
-                Cell(gpu_time(row["waiting_for_replacement"])),
-            ],
-        )
-        for row in found.by_cause()
-    ]
-    return Table("Cause", ["attempts", "lost work", "waiting for replacement"], lines)
+_BY_CAUSE: Columns = (
+    ("attempts", "num_attempts", count),
+    ("lost work", "lost_work", gpu_time),
+    ("waiting for replacement", "waiting_for_replacement", gpu_time),
+)
+_LEMONS: Columns = (
+    ("failed attempts", "failures", count),
+    ("by chance", "expected", number),
+    ("times the others\u2019 rate", "ratio", number),
+    ("p", "p", "{:.1g}".format),
+)
+_OUTAGES: Columns = (("attempts", "attempts", count), ("their nodes", "nodes", count))
 
 
 def _nodes(found: RecordedGoodput, trace: Trace) -> list[Part]:
     if found.nodes is None:
         return []
-    lemons = [
-        Line(
-            clean(one.node),
-            [
-                Cell(count(one.failures)),
-                Cell(number(one.expected)),
-                Cell(number(one.ratio)),
-                Cell(f"{one.p:.1g}"),
-            ],
-        )
-        for one in found.nodes.lemons[:TOP]
-    ]
-    outages = [
-        Line(moment(trace, one.time), [Cell(count(one.attempts)), Cell(count(one.nodes))])
-        for one in found.nodes.outages[:TOP]
-    ]
+    lemons = [vars(one) for one in found.nodes.lemons[:TOP]]
+    outages = [vars(one) for one in found.nodes.outages[:TOP]]
     lead = (
         "Nodes that fail more often than chance allows; of those called so, 2 % are wrong in the "
         "mean (Benjamini-Hochberg over all nodes). Failures of several nodes at once are none."
@@ -146,8 +123,8 @@ def _nodes(found: RecordedGoodput, trace: Trace) -> list[Part]:
         lead = "No node fails more often than chance allows. " + lead
     tables = []
     if lemons:
-        columns = ["failed attempts", "by chance", "times the others\u2019 rate", "p"]
-        tables.append(("Lemon nodes, worst first", Table("Node", columns, lemons)))
+        tables.append(("Lemon nodes, worst first", rows_table("Node", _LEMONS, lemons, "node")))
     if outages:
-        tables.append(("Outages", Table("From", ["attempts", "their nodes"], outages)))
+        since = partial(moment, trace)
+        tables.append(("Outages", rows_table("From", _OUTAGES, outages, "time", since)))
     return [Part("Which nodes fail", lead, tables, tells=True)]

@@ -5,15 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.answer_charts import part_bars, part_columns
+from windtunnel.report.columns import (
+    TOP,
+    name_text,
+    rows_table,
+    size_text,
+    time_cell,
+    top_table,
+)
 from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
 from windtunnel.report.names import clean
-from windtunnel.report.result import TOP, Drawing, Part, Result, notes_of, subtitle_of, top_lines
+from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.study.wait_causes import CAUSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.report.columns import Columns
     from windtunnel.study.in_front import InFront
     from windtunnel.study.wait_causes import WaitCauses
     from windtunnel.traces.trace import Trace
@@ -136,31 +146,32 @@ def _job_part(job: InFront) -> Part:
         parts = [f"{WORDS[name]} {duration(s)}" for name, s in job.causes.items() if s > 0]
         lead += f" It waited {duration(job.wait)}: {', '.join(parts)}."
     lead += why
-    running = [
-        Line(
-            clean(row["job_id"]),
-            [
-                *_who(row),
-                Cell(duration(job.at - row["start_time"])),
-                Cell(duration(None if row["end_time"] is None else row["end_time"] - job.at)),
-            ],
-        )
-        for row in job.running[:TOP]
+
+    def before(time: float) -> str:
+        return duration(job.at - time)
+
+    def after(time: float | None) -> str:
+        return duration(None if time is None else time - job.at)
+
+    running: Columns = (
+        *_WHO,
+        ("ran for", "start_time", before),
+        ("ran on for", "end_time", after),
+    )
+    waiting: Columns = (*_WHO, ("waited for", "since", before))
+    tables = [
+        ("Held GPUs then", rows_table("Job", running, job.running[:TOP], "job_id")),
+        ("Waited before it", rows_table("Job", waiting, job.waiting[:TOP], "job_id")),
     ]
-    waiting = [
-        Line(clean(row["job_id"]), [*_who(row), Cell(duration(job.at - row["since"]))])
-        for row in job.waiting[:TOP]
-    ]
-    who = ["user", "virtual cluster", "GPUs"]
-    tables = [("Held GPUs then", Table("Job", [*who, "ran for", "ran on for"], running))]
-    tables.append(("Waited before it", Table("Job", [*who, "waited for"], waiting)))
     shown = [(caption, table) for caption, table in tables if table.lines]
     return Part(f"In front of job {clean(job.job_id)}", lead, shown, tells=True)
 
 
-def _who(row: Row) -> list[Cell]:
-    names = [clean(row[key]) if row[key] else "\u2013" for key in ("user", "vc")]
-    return [*map(Cell, names), Cell(f"{row['num_gpus']:g}")]
+_WHO: Columns = (
+    ("user", "user", name_text),
+    ("virtual cluster", "vc", name_text),
+    ("GPUs", "num_gpus", "{:g}".format),
+)
 
 
 def _headline(total: dict[str, float], waited: float) -> str:
@@ -196,7 +207,7 @@ def _causes_part(found: WaitCauses, total: dict[str, float], waited: float) -> P
             [
                 Cell(number(total[cause] / 3600), exact_seconds(total[cause])),
                 Cell(percent(total[cause] / waited if waited else None)),
-                Cell(duration(mean[cause]), exact_seconds(mean[cause])),
+                time_cell(mean[cause]),
             ],
             RULES[cause],
         )
@@ -208,14 +219,15 @@ def _causes_part(found: WaitCauses, total: dict[str, float], waited: float) -> P
     return Part("The causes", lead, [("Waiting by cause", table)], terms=terms)
 
 
-def _cells(row: Row, shown: Sequence[str]) -> list[Cell]:
-    times = ("avg_wait", "p50_wait", "p90_wait", *shown)
-    cells = [Cell(count(row["num_jobs"])), Cell(count(row["num_waited"]))]
-    return cells + [Cell(duration(row[key]), exact_seconds(row[key])) for key in times]
-
-
-def _columns(shown: Sequence[str]) -> list[str]:
-    return ["jobs", "waited", "mean wait", "median", "P90", *(WORDS[cause] for cause in shown)]
+def _columns(shown: Sequence[str]) -> Columns:
+    return (
+        ("jobs", "num_jobs", count),
+        ("waited", "num_waited", count),
+        ("mean wait", "avg_wait", time_cell),
+        ("median", "p50_wait", time_cell),
+        ("P90", "p90_wait", time_cell),
+        *((WORDS[cause], cause, time_cell) for cause in shown),
+    )
 
 
 def _bars(rows: Sequence[Row], name: str, shown: Sequence[str]) -> list[Row]:
@@ -228,11 +240,9 @@ def _bars(rows: Sequence[Row], name: str, shown: Sequence[str]) -> list[Row]:
 
 def _size_part(found: WaitCauses, shown: Sequence[str]) -> Part:
     rows = found.by_size()
-    lines = [Line(row["size"].replace("-", "\u2013"), _cells(row, shown)) for row in rows]
+    table = rows_table("GPUs of the job", _columns(shown), rows, "size", size_text)
 
     def draw() -> Any:
-        from windtunnel.report.answer_charts import part_bars
-
         return part_bars(
             _bars(rows, "size", shown),
             of="size",
@@ -247,7 +257,7 @@ def _size_part(found: WaitCauses, shown: Sequence[str]) -> Part:
     return Part(
         "By size of the job",
         "The columns behind P90 are the mean wait's parts, by cause.",
-        [("Waits by size of the job", Table("GPUs of the job", _columns(shown), lines))],
+        [("Waits by size of the job", table)],
         [drawing] if shown else [],
     )
 
@@ -255,13 +265,10 @@ def _size_part(found: WaitCauses, shown: Sequence[str]) -> Part:
 def _hour_part(found: WaitCauses, trace: Trace, shown: Sequence[str]) -> Part:
     about = trace.metadata
     rows = found.by_hour(about.epoch, about.zone)
-    lines = [Line(f"{row['hour']:>2}:00", _cells(row, shown)) for row in rows]
     zone = clean(about.zone or "UTC")
     clock = f"{zone} time" if about.epoch is not None else "hours since time 0, modulo 24"
 
     def draw() -> Any:
-        from windtunnel.report.answer_charts import part_columns
-
         bars = [{**row, "hour": int(row["hour"])} for row in _bars(rows, "hour", shown)]
         return part_columns(
             bars,
@@ -274,7 +281,7 @@ def _hour_part(found: WaitCauses, trace: Trace, shown: Sequence[str]) -> Part:
 
     caption = f"Means over the jobs submitted in an hour; n = {plural(len(found.rows), 'job')}."
     drawing = Drawing("by-hour", "Mean wait by hour of submission", caption, draw)
-    table = Table("Submitted at", _columns(shown), lines)
+    table = rows_table("Submitted at", _columns(shown), rows, "hour", "{:>2}:00".format)
     return Part(
         "By hour of the day",
         f"The hour in which jobs were submitted, {clock}.",
@@ -288,9 +295,8 @@ def _name_part(found: WaitCauses, column: str, shown: Sequence[str]) -> Part | N
     if jobs[column].null_count == jobs.num_rows:
         return None
     rows = found.by_name(column)[:TOP]
-    lines = [Line(clean(row[column]), _cells(row, shown)) for row in rows]
     nouns = "virtual clusters" if column == "vc" else "users"
-    table = Table(_BY[column], _columns(shown), lines)
+    table = rows_table(_BY[column], _columns(shown), rows, column)
     lead = f"The {nouns} whose jobs waited longest in sum."
     return Part(f"Who waited: {nouns}", lead, [(f"Waits by {nouns}", table)])
 
@@ -302,18 +308,19 @@ def _front_part(found: WaitCauses) -> Part | None:
         jobs = found.recorded.jobs
         if not rows or jobs[column].null_count == jobs.num_rows:
             continue
-        lines = top_lines(rows, _front_line, _front_sum, name=column)
-        columns = ["GPUs held", "of all GPUs", "jobs"]
-        tables.append((f"Who held the GPUs, by {words.lower()}", Table(words, columns, lines)))
+        table = top_table(words, _FRONT, rows, column, _front_sum)
+        tables.append((f"Who held the GPUs, by {words.lower()}", table))
     if not tables:
         return None
     lead = "GPUs that their jobs held, on average over all the time that other jobs spent waiting."
     return Part("Who was in front", lead, tables)
 
 
-def _front_line(label: str, row: Row) -> Line:
-    cells = [Cell(number(row["gpus"])), Cell(percent(row["share"])), Cell(count(row["num_jobs"]))]
-    return Line(label, cells)
+_FRONT: Columns = (
+    ("GPUs held", "gpus", number),
+    ("of all GPUs", "share", percent),
+    ("jobs", "num_jobs", count),
+)
 
 
 def _front_sum(rows: Sequence[Row]) -> Row:

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.characterize.recorded import Recorded
-    from windtunnel.report.sections import Fact, Line, Table
+    from windtunnel.report.sections import Fact, Table
     from windtunnel.traces.trace import Trace
-
-#: Rows of a table of names; the rest is one row.
-TOP = 15
 
 
 @dataclass(frozen=True)
@@ -183,36 +180,3 @@ def left_out_notes(recorded: Recorded) -> list[str]:
     """Return which jobs are in no sum of GPU hours, one sentence a reason."""
     found = recorded.left_out.items()
     return [f"In no sum of GPU hours: {plural(jobs, 'job')} {reason}." for reason, jobs in found]
-
-
-def top_lines(
-    rows: Sequence[dict[str, Any]],
-    line: Callable[[str, dict[str, Any]], Line],
-    rest: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-    *,
-    name: str,
-) -> list[Line]:
-    """Return a line for each of the first rows, and one for all others together.
-
-    Args:
-        rows: in order.
-        line: (label, row) -> line.
-        rest: adds up rows into one.
-        name: the key of a row's name.
-    """
-    lines = [line(clean(row[name]), row) for row in rows[:TOP]]
-    others = rows[TOP:]
-    if others:
-        lines.append(line(plural(len(others), "other"), rest(others)))
-    return lines
-
-
-def most(number: int, nouns: str) -> str:
-    """Return which rows a picture shows.
-
-    >>> most(4, "users"), most(400, "users")
-    ('All 4 users', 'The 15 of 400 users with most')
-    """
-    if number <= TOP:
-        return f"All {count(number)} {nouns}"
-    return f"The {TOP} of {count(number)} {nouns} with most"

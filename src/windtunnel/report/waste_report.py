@@ -5,25 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.waste import LOST
+from windtunnel.report.answer_charts import part_bars
+from windtunnel.report.columns import TOP, hours_cell, most, name_text, rows_table, top_table
 from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, plural
 from windtunnel.report.names import clean, labels
-from windtunnel.report.result import (
-    TOP,
-    Drawing,
-    Part,
-    Result,
-    left_out_notes,
-    most,
-    notes_of,
-    subtitle_of,
-    top_lines,
-)
+from windtunnel.report.result import Drawing, Part, Result, left_out_notes, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.characterize.waste import Waste
+    from windtunnel.report.columns import Columns
     from windtunnel.traces.trace import Trace
 
 Row = dict[str, Any]
@@ -152,14 +145,8 @@ def _facts(found: Waste, whole: float, lost: float) -> list[Fact]:
 
 
 def _kinds_part(kinds: Sequence[Row], found: Waste) -> Part:
-    lines = [
-        Line(
-            WORDS[row["kind"]],
-            [Cell(count(row["num_jobs"])), _time(row["gpu_time"]), Cell(percent(row["share"]))],
-        )
-        for row in kinds
-    ]
-    table = Table("Jobs that", ["jobs", "GPU hours", "of all"], lines)
+    columns: Columns = (*_HELD, ("of all", "share", percent))
+    table = rows_table("Jobs that", columns, kinds, "kind", WORDS.__getitem__)
     lead = f"Early is within {duration(found.early)} of the start. {_CHECKPOINTS}"
     return Part("How the jobs ended that held the GPUs", lead, [("By how jobs ended", table)])
 
@@ -172,18 +159,15 @@ def _by_part(found: Waste, column: str) -> Part | None:
     with_idle = any(row["idle"] is not None for row in rows)
     with_limits = any(row["limit_used"] is not None for row in rows)
     shown = [kind for kind in LOST if any(row[kind] > 0 for row in rows)]
-
-    def line(label: str, row: Row) -> Line:
-        cells = [Cell(count(row["num_jobs"])), _time(row["gpu_time"]), _time(row["lost"])]
-        cells += [Cell(percent(row["lost_share"]))]
-        cells += [_time(row[kind]) for kind in shown]
-        cells += [_time(row["idle"])] * with_idle
-        cells += [Cell(percent(row["limit_used"]))] * with_limits
-        return Line(label, cells)
-
-    columns = ["jobs", "GPU hours", "lost", "share lost", *(WORDS[kind] for kind in shown)]
-    columns += ["idle"] * with_idle + ["limit used"] * with_limits
-    table = Table(_BY[column], columns, top_lines(rows, line, _summed, name=column))
+    columns: Columns = [
+        *_HELD,
+        ("lost", "lost", hours_cell),
+        ("share lost", "lost_share", percent),
+        *((WORDS[kind], kind, hours_cell) for kind in shown),
+        *([("idle", "idle", hours_cell)] if with_idle else []),
+        *([("limit used", "limit_used", percent)] if with_limits else []),
+    ]
+    table = top_table(_BY[column], columns, rows, column, _summed)
     by = "virtual clusters" if column == "vc" else "users"
     drawn = Drawing(
         f"lost-by-{column}",
@@ -212,8 +196,6 @@ def _summed(rows: Sequence[Row]) -> Row:
 
 
 def _chart(rows: Sequence[Row], column: str, shown: Sequence[str]) -> Any:
-    from windtunnel.report.answer_charts import part_bars
-
     names = labels([row[column] for row in rows], 24)
     bars = [
         {"who": name, "part": WORDS[kind], "hours": row[kind] / 3600}
@@ -230,19 +212,18 @@ def _idle_parts(found: Waste) -> list[Part]:
     if idle is None:
         return []
     rows = [
-        Line("idle samples, of all", [Cell(count(idle["num_jobs"])), _time(idle["idle"])]),
-        Line("never busy", [Cell(count(idle["num_never_used"])), _time(idle["never_used"])]),
+        Line("idle samples, of all", [Cell(count(idle["num_jobs"])), hours_cell(idle["idle"])]),
+        Line("never busy", [Cell(count(idle["num_never_used"])), hours_cell(idle["never_used"])]),
         Line(
             f"busy, then idle for {duration(found.tail)} or more at the end",
-            [Cell(count(idle["num_then_idle"])), _time(idle["then_idle"])],
+            [Cell(count(idle["num_then_idle"])), hours_cell(idle["then_idle"])],
         ),
     ]
     table = Table("What telemetry saw", ["jobs", "GPU hours"], rows)
     tables = [("Idle GPUs", table)]
-    worst = [_worst_line(row) for row in found.worst().to_pylist()]
+    worst = found.worst().to_pylist()
     if worst:
-        columns = ["user", "GPUs", "idle", "of its time", "idle at the end", "GPUs never busy"]
-        tables.append(("Jobs with most idle GPU time", Table("Job", columns, worst)))
+        tables.append(("Jobs with most idle GPU time", rows_table("Job", _WORST, worst, "job_id")))
     lead = (
         f"{count(idle['unused_devices'])} of {count(idle['devices'])} GPUs of jobs never had a "
         "busy sample. Idle hours are a job's share of idle samples times all GPU hours it held. "
@@ -251,16 +232,19 @@ def _idle_parts(found: Waste) -> list[Part]:
     return [Part("Allocated but idle", lead, tables)]
 
 
-def _worst_line(row: Row) -> Line:
-    cells = [
-        Cell(clean(row["user"]) if row["user"] else "\u2013"),
-        Cell(f"{row['num_gpus']:g}"),
-        _time(row["idle"]),
-        Cell(percent(row["idle_share"])),
-        Cell(duration(row["tail"]) if row["tail"] else "", exact_seconds(row["tail"])),
-        Cell(count(row["unused_devices"])),
-    ]
-    return Line(clean(row["job_id"]), cells)
+def _tail(seconds: float | None) -> Cell:
+    return Cell(duration(seconds) if seconds else "", exact_seconds(seconds))
+
+
+_HELD: Columns = (("jobs", "num_jobs", count), ("GPU hours", "gpu_time", hours_cell))
+_WORST: Columns = (
+    ("user", "user", name_text),
+    ("GPUs", "num_gpus", "{:g}".format),
+    ("idle", "idle", hours_cell),
+    ("of its time", "idle_share", percent),
+    ("idle at the end", "tail", _tail),
+    ("GPUs never busy", "unused_devices", count),
+)
 
 
 def _notes(found: Waste) -> list[str]:
@@ -281,10 +265,3 @@ def _notes(found: Waste) -> list[str]:
         if number:
             notes.append(f"Left out: {count(number)} {words}.")
     return notes
-
-
-def _time(seconds: float | None) -> Cell:
-    """Return GPU-seconds as GPU hours without the unit, which the heading says."""
-    if seconds is None:
-        return Cell("\u2013")
-    return Cell(gpu_time(seconds).removesuffix(" GPU h"), f"{seconds:,.0f} GPU s")
