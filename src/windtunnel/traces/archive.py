@@ -12,13 +12,13 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from windtunnel.errors import TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 #: No archive's files hold more than this together, bytes.
 MAX_BYTES = 4 * 2**30
@@ -75,7 +75,7 @@ def members(data: bytes, file: str) -> dict[str, bytes] | None:
     found: dict[str, bytes] = {}
     total = 0
     try:
-        for name, stream in _files(data):
+        for name, stream in _files(io.BytesIO(data), is_zip=data.startswith(_ZIP)):
             if name in _DOCUMENT:
                 return None
             chunks = []
@@ -100,37 +100,29 @@ def members(data: bytes, file: str) -> dict[str, bytes] | None:
 def first_file(path: str | Path, size: int) -> tuple[str, bytes]:
     """Return name and first bytes of an archive's first file, for guessing a format.
 
-    A tar file is not read further than that. A broken archive gives nothing, because the reader
-    that opens it next says precisely what is wrong.
+    It is not read further than that. A broken archive gives nothing, because the reader that opens
+    it next says precisely what is wrong.
     """
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                entries = [
-                    e for e in archive.infolist() if not e.is_dir() and _is_meant(e.filename)
-                ]
-                with archive.open(entries[0]) as stream:
-                    return entries[0].filename, stream.read(size)
-        with tarfile.open(path, mode="r|*") as tar:
-            for member in tar:
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None and _is_meant(member.name):
-                    return member.name, content.read(size)
-    except (*_BROKEN, *_SHUT, IndexError):
+        with Path(path).open("rb") as raw:
+            for name, stream in _files(raw, is_zip=zipfile.is_zipfile(raw)):
+                return name, stream.read(size)
+    except (*_BROKEN, *_SHUT):
         pass
     return "", b""
 
 
-def _files(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
+def _files(raw: IO[bytes], *, is_zip: bool) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield name and content of each file of an archive."""
-    if data.startswith(_ZIP):
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    raw.seek(0)
+    if is_zip:
+        with zipfile.ZipFile(raw) as archive:
             for entry in archive.infolist():
                 if not entry.is_dir() and _is_meant(entry.filename):
                     with archive.open(entry) as stream:
                         yield entry.filename, stream
         return
-    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+    with tarfile.open(fileobj=raw) as tar:
         for member in tar:
             content = tar.extractfile(member) if member.isfile() else None
             if content is not None and _is_meant(member.name):
