@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"PAR1"
-#: What a file should be, for messages.
-WHOLE = "a whole Parquet file"
 #: A file that grows by more than this factor in memory is refused (tables of jobs: 5-70) ...
 MAX_RATIO = 1000
 #: ... once it takes more than this.
@@ -124,6 +122,7 @@ def check_growth(about: pq.FileMetaData, size: int, file: str) -> None:
         )
 
 
-def damaged(file: str, error: Exception, what: str = WHOLE) -> TraceError:
+def damaged(file: str, error: Exception) -> TraceError:
     """Return the error for a file that Arrow cannot read."""
-    return TraceError(file, what, hint=f"It is cut or of another format ({said(error)}).")
+    hint = f"It is cut or of another format ({said(error)})."
+    return TraceError(file, "a whole Parquet file", hint=hint)

@@ -279,10 +279,10 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
     return b"".join(chunks)
 
 
-def damaged(name: str, error: Exception, what: str = "packed") -> TraceError:
+def damaged(name: str, error: Exception) -> TraceError:
     """Return the error for a packed file that does not unpack."""
     hint = f"It is cut or damaged ({error}): copy or download it again."
-    return TraceError(name, f"a whole {what} file", hint=hint)
+    return TraceError(name, "a whole packed file", hint=hint)
 
 
 def unreadable(name: str, error: Exception) -> TraceError:

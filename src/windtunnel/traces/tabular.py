@@ -134,12 +134,7 @@ class TextTable:
             self.refuse(name, beyond, f"{what}, at most {largest:,}")
         return numbers
 
-    def clock(
-        self,
-        name: str,
-        *,
-        what: str = "a time as YYYY-MM-DD HH:MM:SS without a zone, from year 1 on",
-    ) -> np.ndarray:
+    def clock(self, name: str) -> np.ndarray:
         """Return a column of wall-clock times as seconds since 1970-01-01 00:00 of that clock.
 
         Returns:
@@ -149,6 +144,7 @@ class TextTable:
         Raises:
             TraceError: there is no such column, or a cell is not such a time.
         """
+        what = "a time as YYYY-MM-DD HH:MM:SS without a zone, from year 1 on"
         return self._times(name, what, zoned=False)
 
     def instants(self, name: str) -> np.ndarray:

@@ -136,17 +136,14 @@ class _Filling:
         alike = np.flatnonzero(held == held[best])
         return int(alike[np.argmin(self.counts.with_pods[level][alike])])
 
-    def order(self, level: int, domains: np.ndarray, *, with_leader: bool = False) -> np.ndarray:
+    def order(self, level: int, domains: np.ndarray) -> np.ndarray:
         """Return domains in the order in which they are taken."""
-        of = self.counts
-        slices = (of.with_slices if with_leader else of.slices)[level][domains]
-        pods = (of.with_pods if with_leader else of.pods)[level][domains]
+        slices, pods = (of[level][domains] for of in (self.counts.slices, self.counts.pods))
         if level > self.ask.slicing.level:  # no slices are counted below theirs: fewest pods first
             slices = np.zeros_like(slices)
         elif self.best_fit:
             slices = -slices
-        keys = (pods, slices, -of.leaders[level][domains]) if with_leader else (pods, slices)
-        return domains[np.lexsort(keys)]
+        return domains[np.lexsort((pods, slices))]
 
     def _several(self, level: int, domains: np.ndarray, needed: int) -> list[Share] | int:
         """Take domains in order until all stands; returns how many slices fit if too few do."""
