@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import TraceError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _MARK: Any = object()
 #: Opcodes that push their own argument.
@@ -36,6 +36,7 @@ _EMPTY: dict[str, Callable[[], Any]] = {
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _NOTHING = frozenset(("PROTO", "FRAME"))
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 #: A list of a thousand arrays takes a sixth of these; what takes more is made to take time.
 MAX_STEPS = 200_000
 
@@ -88,14 +89,14 @@ class _Reading:
             with warnings.catch_warnings():
                 # An escape that Python's own texts do not have: nobody's pickle.
                 warnings.simplefilter("error", DeprecationWarning)
-                for step, (name, argument) in enumerate(self._opcodes(data)):
+                for step, (opcode, argument, _) in enumerate(pickletools.genops(data)):
                     if step == MAX_STEPS:
                         raise self._refused(
                             f"a pickle of at most {MAX_STEPS:,} steps", "Arrays need far fewer."
                         )
-                    if name == "STOP":
+                    if opcode.name == "STOP":
                         return self._stack.pop()
-                    self._take(name, argument)
+                    self._take(opcode.name, argument)
         except (
             DeprecationWarning,
             IndexError,
@@ -106,10 +107,6 @@ class _Reading:
         ) as error:
             raise self._refused("a whole pickle", "It is cut, damaged or made up.") from error
         raise self._refused("a whole pickle", "It has no end: it is cut.")
-
-    def _opcodes(self, data: bytes) -> Iterator[tuple[str, Any]]:
-        for opcode, argument, _ in pickletools.genops(data):
-            yield opcode.name, argument
 
     def _take(self, name: str, argument: Any) -> None:
         stack = self._stack
@@ -125,6 +122,8 @@ class _Reading:
             self._memo[len(self._memo)] = stack[-1]
         elif name in _GETS:
             stack.append(self._memo[argument])
+        elif name in _TUPLES:
+            self._short_tuple(_TUPLES[name])
         elif name not in _NOTHING:
             step = getattr(self, f"_{name.lower()}", None)
             if step is None:
@@ -162,15 +161,6 @@ class _Reading:
 
     def _tuple(self, _: Any) -> None:
         self._stack.append(tuple(self._above_mark()))
-
-    def _tuple1(self, _: Any) -> None:
-        self._short_tuple(1)
-
-    def _tuple2(self, _: Any) -> None:
-        self._short_tuple(2)
-
-    def _tuple3(self, _: Any) -> None:
-        self._short_tuple(3)
 
     def _short_tuple(self, size: int) -> None:
         if len(self._stack) < size:
