@@ -77,12 +77,7 @@ class NodeLayout:
         if not self.once:
             rows.keep(np.unique(first), "further rows of a node")
         table = companion(NODE_COLUMNS, dict(rows))
-        columns = ("num_gpus", "gpu_type", "num_cpus", "mem_gib")
-        kinds = zip(*(table[column].to_pylist() for column in columns), strict=True)
-        node_types = tuple(
-            NodeType(sum(1 for _ in alike), int(gpus), gpu_type, cpus, mem)
-            for (gpus, gpu_type, cpus, mem), alike in itertools.groupby(kinds)
-        )
+        node_types = node_types_of(table)
         try:
             return table, ClusterSpec(node_types, short_name(path), topology=self._racks(rows))
         except SpecError as error:
@@ -94,6 +89,16 @@ class NodeLayout:
             return None
         named = zip(rows[self.rack].to_pylist(), rows["node"].to_pylist(), strict=True)
         return Levels(("rack",), paths=tuple((rack or f"of {node}",) for rack, node in named))
+
+
+def node_types_of(nodes: pa.Table) -> tuple[NodeType, ...]:
+    """Return the node types of a table of nodes in its order, neighbours that are alike as one."""
+    columns = ("num_gpus", "gpu_type", "num_cpus", "mem_gib")
+    kinds = zip(*(nodes[column].to_pylist() for column in columns), strict=True)
+    return tuple(
+        NodeType(sum(1 for _ in alike), int(gpus), gpu_type, cpus, mem)
+        for (gpus, gpu_type, cpus, mem), alike in itertools.groupby(kinds)
+    )
 
 
 def _in_file(rows: Rows, node_types: tuple[NodeType, ...], error: SpecError) -> SpecError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.companions import NODE_COLUMNS, companion
 from windtunnel.errors import SpecError, TraceError
+from windtunnel.traces.node_table import node_types_of
 
 #: How the table names the type of machines without GPUs.
 _NO_GPU = "CPU"
@@ -44,12 +43,7 @@ def cluster_of(nodes: pa.Table, name: str, file: str) -> tuple[ClusterSpec | Non
     """
     if not pc.sum(nodes["num_gpus"]).as_py():
         return None, ("No machine has a GPU: there is no cluster to replay the trace on.",)
-    kinds = [tuple(row.values())[1:] for row in nodes.to_pylist()]
-    types = tuple(
-        NodeType(sum(1 for _ in alike), int(gpus), kind, cpus, mem)
-        for (kind, gpus, cpus, mem), alike in itertools.groupby(kinds)
-    )
     try:
-        return ClusterSpec(types, name), ()
+        return ClusterSpec(node_types_of(nodes), name), ()
     except SpecError as error:
         raise TraceError(file, "machines that make a cluster", hint=f"({error})") from error

@@ -72,14 +72,16 @@ class Rule:
         return bad
 
 
-_TEXT = Rule("text", number=False)
-_NAME = Rule("a name", number=False, required=True)
-_SECONDS = Rule("a number of seconds >= 0 (0 or empty = unknown)", low=0)
-_AMOUNT = Rule("a number >= 0, or an empty cell", low=0)
-_GANG = Rule("a whole number of instances >= 0", low=0, whole=True)
-_NUMBER = Rule("a finite number, or an empty cell")
-_GPUS = Rule("a whole number of GPUs >= 0", required=True, low=0, whole=True)
-_CAPACITY = Rule("a number > 0, or an empty cell", low=0, above=True)
+_RULES = {
+    "text": Rule("text", number=False),
+    "name": Rule("a name", number=False, required=True),
+    "seconds": Rule("a number of seconds >= 0 (0 or empty = unknown)", low=0),
+    "amount": Rule("a number >= 0, or an empty cell", low=0),
+    "gang": Rule("a whole number of instances >= 0", low=0, whole=True),
+    "number": Rule("a finite number, or an empty cell"),
+    "gpus": Rule("a whole number of GPUs >= 0", required=True, low=0, whole=True),
+    "capacity": Rule("a number > 0, or an empty cell", low=0, above=True),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +107,6 @@ def _rules(**rules: str) -> dict[str, Rule]:
     return {name: _RULES[rule] for name, rule in rules.items()}
 
 
-_RULES = {
-    "text": _TEXT,
-    "name": _NAME,
-    "seconds": _SECONDS,
-    "amount": _AMOUNT,
-    "gang": _GANG,
-    "number": _NUMBER,
-    "gpus": _GPUS,
-    "capacity": _CAPACITY,
-}
 _LIFE = {"status": "text", "start_time": "seconds", "end_time": "seconds"}
 SENSORS = (
     *("cpu_usage", "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem", "max_gpu_wrk_mem"),
