@@ -168,13 +168,13 @@ def _by_time(where: str, value: str, *, until: bool) -> Keep:
 def _since_epoch(where: str, date: datetime, trace: Trace) -> float:
     """Return a date on the trace's wall clock as seconds since its epoch."""
     about = trace.metadata
-    if about.epoch is None:
+    epoch = about.zero
+    if epoch is None:
         raise SpecError(
             where,
             f"the times of {quote(about.name)} have no date; give a time since its begin, "
             "such as 2d or 36h.",
         )
-    epoch = datetime.fromisoformat(about.epoch).timestamp()
     if date.tzinfo is not None:
         return date.timestamp() - epoch
     wall = date.replace(tzinfo=UTC).timestamp()
@@ -288,9 +288,9 @@ def _range(trace: Trace) -> str:
     if np.isnan(submitted).all():
         return "It tells no times of submission."
     ends = float(np.nanmin(submitted)), float(np.nanmax(submitted))
-    if about.epoch is None:
+    epoch = about.zero
+    if epoch is None:
         return f"Its jobs were submitted from {ends[0]:g} s to {ends[1]:g} s."
-    epoch = datetime.fromisoformat(about.epoch).timestamp()
     zone = zone_info(about.zone or "UTC")
     first, last = (datetime.fromtimestamp(epoch + end, zone) for end in ends)
     return f"Its jobs were submitted from {first:%Y-%m-%dT%H:%M:%S} to {last:%Y-%m-%dT%H:%M:%S}."

@@ -14,7 +14,6 @@ beside each how many GPUs the cluster had on each day, which is not read.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -202,7 +201,7 @@ def _archive(path: str | Path) -> dict[str, tuple[str, bytes]]:
 
 def _joined(path: str | Path, traces: dict[str, Trace]) -> Trace:
     """Return the clusters' traces as one, on the clock of the earliest."""
-    starts = {name: _time_zero(trace) for name, trace in traces.items()}
+    starts = {name: trace.metadata.zero or 0.0 for name, trace in traces.items()}
     zero = min(starts.values())
     tables: list[pa.Table] = []
     notes: list[str] = []
@@ -227,12 +226,6 @@ def _joined(path: str | Path, traces: dict[str, Trace]) -> Trace:
         notes=tuple(notes),
     )
     return Trace(conform(jobs, source=source_name(path)), about)
-
-
-def _time_zero(trace: Trace) -> float:
-    """Return the instant of a trace's time 0, s since 1970; 0 where it has no dates."""
-    epoch = trace.metadata.epoch
-    return 0.0 if epoch is None else datetime.fromisoformat(epoch).timestamp()
 
 
 def _put(table: pa.Table, column: str, cells: pa.ChunkedArray) -> pa.Table:

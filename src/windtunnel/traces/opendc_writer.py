@@ -6,7 +6,6 @@ Format: see `windtunnel.traces.opendc`. A task has one fragment: what it used, a
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,10 +226,10 @@ def _are_ids(cells: list[str]) -> bool:
 
 def _epoch_ms(metadata: TraceMetadata | None) -> int:
     """Return the epoch in whole milliseconds since 1970."""
-    if metadata is None or metadata.epoch is None:
+    if metadata is None:
         return 0
     try:
-        return round(datetime.fromisoformat(metadata.epoch).timestamp() * _MS_PER_S)
+        return round((metadata.zero or 0.0) * _MS_PER_S)
     except (ValueError, OverflowError) as error:
         raise TraceError(
             metadata.source, "an epoch as ISO 8601 text", value=metadata.epoch

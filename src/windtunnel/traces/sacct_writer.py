@@ -9,7 +9,6 @@ escaped, and a name that a spreadsheet would run as a formula gets an apostrophe
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from windtunnel.traces.job_trace import counted
 from windtunnel.traces.layout import SLURM_STATES
 from windtunnel.traces.outgoing import Outgoing, is_fraction
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
+from windtunnel.traces.source import escaped
 from windtunnel.traces.target import write_lines
 from windtunnel.traces.writers import writer
 
@@ -71,9 +71,7 @@ def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None =
     """
     given = _outgoing(jobs)
     given.check_plain()
-    epoch = 0.0
-    if metadata is not None and metadata.epoch is not None:
-        epoch = datetime.fromisoformat(metadata.epoch).timestamp()
+    epoch = (metadata.zero if metadata is not None else None) or 0.0
     _refuse(given, epoch)
     columns = _columns(given.in_order(), epoch)
     rows = zip(*columns.values(), strict=True)
@@ -255,7 +253,7 @@ def _tres(given: Outgoing) -> list[str]:
     gpus = _whole(given.floats("num_gpus"))
     memory = [_memory(gib) for gib in given.floats("mem_gib").tolist()]
     kinds = [
-        "" if cell is None or "|" in cell else re.sub(r"[\s,=:|]", "_", _harmless(cell))
+        "" if cell is None or "|" in cell else re.sub(r"[\s,=:|]", "_", escaped(cell))
         for cell in given.cells("gpu_type")
     ]
     held = [_licenses(cell) for cell in given.cells("licenses")]
@@ -306,15 +304,8 @@ def _cell(text: str, *, keep_separators: bool) -> str:
     >>> _cell("a|=b\n", keep_separators=True), _cell("a|b", keep_separators=False)
     ("a|'=b\\n", 'a_b')
     """
-    plain = _harmless(text) if keep_separators else _harmless(text).replace("|", "_")
+    plain = escaped(text) if keep_separators else escaped(text).replace("|", "_")
     return _FORMULA.sub(r"\1'\2", plain)
-
-
-def _harmless(text: str) -> str:
-    """Return the text with line ends and everything else that does not print escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _changed(jobs: pa.Table, name: str) -> int:

@@ -90,8 +90,15 @@ def said(error: Exception) -> str:
     'bad\\x1b[31m'
     """
     line = str(error).partition("\n")[0].rstrip(".")
-    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line[: 2 * _SAID])
+    plain = escaped(line[: 2 * _SAID])
     return plain if len(plain) <= _SAID else f"{plain[: _SAID - 3]}..."
+
+
+def escaped(text: str) -> str:
+    """Return a text with line ends and everything else that does not print escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def read_bytes(path: str | Path) -> bytes:

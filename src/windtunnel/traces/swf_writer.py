@@ -7,13 +7,13 @@ seconds, names are numbered, and jobs with a fraction of a GPU are refused.
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.traces.job_trace import counted
 from windtunnel.traces.outgoing import Outgoing, is_fraction
+from windtunnel.traces.source import escaped
 from windtunnel.traces.swf import SWF
 from windtunnel.traces.target import write_lines
 from windtunnel.traces.writers import writer
@@ -173,8 +173,8 @@ def _header(
         known |= {key: str(kept[key]) for key in ("MaxNodes", "MaxProcs") if key in kept}
         if metadata.licence:
             known["Acknowledge"] = metadata.licence
-        if metadata.epoch is not None:
-            known["UnixStartTime"] = str(round(datetime.fromisoformat(metadata.epoch).timestamp()))
+        if metadata.zero is not None:
+            known["UnixStartTime"] = str(round(metadata.zero))
         if metadata.zone is not None:
             known["TimeZoneString"] = metadata.zone
     if cluster is not None:
@@ -183,15 +183,11 @@ def _header(
         if not cluster.is_pool:
             known["MaxNodes"] = str(cluster.num_nodes)
     queues = given.cells("vc")
-    lines = [f"{key}: {_one_line(value)}" for key, value in known.items()]
+    lines = [f"{key}: {escaped(value)}" for key, value in known.items()]
     if not _are_numbers(queues):
         names = {name: None for name in queues if name is not None}
-        lines += [f"Queue: {number} {_one_line(name)}" for number, name in enumerate(names, 1)]
+        lines += [f"Queue: {number} {escaped(name)}" for number, name in enumerate(names, 1)]
     return lines
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _fields(given: Outgoing) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -43,6 +44,11 @@ class TraceMetadata:
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def zero(self) -> float | None:
+        """UTC seconds since 1970 of time 0; None where times have no dates."""
+        return None if self.epoch is None else datetime.fromisoformat(self.epoch).timestamp()
 
 
 @dataclass(frozen=True)
