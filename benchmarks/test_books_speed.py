@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windtunnel.placements.best_fit import BestFit
+from windtunnel.placements.whole import BestFit
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import flying
 

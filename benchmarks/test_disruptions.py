@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from windtunnel.cluster.spec import ClusterSpec
-from windtunnel.placements.best_fit import BestFit
+from windtunnel.placements.whole import BestFit
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import flying
 from windtunnel.sim.disruptions import parse_disruptions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from windtunnel.placements.best_fit import BestFit
+from windtunnel.placements.whole import BestFit
 from windtunnel.policies import resolve_policy
 from windtunnel.schema import as_jobs
 from windtunnel.sim import flying, reference

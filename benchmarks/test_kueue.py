@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.cluster.topology.tree import HOST
-from windtunnel.placements.best_fit import BestFit
+from windtunnel.placements.whole import BestFit
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.manifests import Manifests
 from windtunnel.policies.kueue.policy import Kueue

@@ -11,7 +11,7 @@ from free_runs import ACCESS, Run, assert_equal, seeded
 
 from windtunnel import kernel
 from windtunnel.cluster.free import EVERY_NODE, Demand
-from windtunnel.placements.best_fit import BestFit
+from windtunnel.placements.whole import BestFit
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.work import RigidOption
 

@@ -12,9 +12,7 @@ from free_runs import ACCESS, Run, assert_equal, seeded
 from windtunnel import kernel
 from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool
 from windtunnel.cluster.parts import restricted
-from windtunnel.placements.best_fit import BestFit
-from windtunnel.placements.pool import Pool
-from windtunnel.placements.spread import Spread
+from windtunnel.placements.whole import BestFit, Pool, Spread
 
 if TYPE_CHECKING:
     import random

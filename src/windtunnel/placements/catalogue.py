@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from windtunnel.cluster.topology.node_tree import FILLS, NodeTree
 from windtunnel.errors import SpecError
 from windtunnel.placements.asked import as_placement
-from windtunnel.placements.best_fit import BestFit
-from windtunnel.placements.pool import Pool
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
-from windtunnel.placements.spread import Spread
 from windtunnel.placements.tree import Tree, TreeOfDevices
+from windtunnel.placements.whole import BestFit, Pool, Spread
 from windtunnel.plugins import Catalogue, parameters
 
 if TYPE_CHECKING:

@@ -23,22 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.placements.scored import ScoredPlacement
-    from windtunnel.sim.fragmentation import TargetWorkload
 
 SCORED: dict[str, type[ScoredPlacement]] = {
     placement.name: placement
     for placement in (
         *(BestFitDevices, FirstFit, WorstFit, SpreadDevices, LeastIdle, MostIdle),
-        *(
-            LoadRate,
-            LowestUtilization,
-            OpenbBestFit,
-            DotProd,
-            GpuPacking,
-            GpuClustering,
-            Fgd,
-            Random,
-        ),
+        *(LoadRate, LowestUtilization, OpenbBestFit, DotProd, GpuPacking, GpuClustering),
+        *(Fgd, Random),
     )
 }
 
@@ -46,17 +37,15 @@ SCORED: dict[str, type[ScoredPlacement]] = {
 def resolve_scored(
     name: str | type[ScoredPlacement],
     *,
-    scores: str = "integer",
-    ties: str | None = None,
-    gang: str = "node",
-    topology: str = "none",
-    seed: int = 0,
-    workload: TargetWorkload | None = None,
     weights: str | Sequence[float] | None = None,
+    **options: Any,
 ) -> ScoredPlacement:
-    """Return a scored placement, by its name or class; options as there.
+    """Return a scored placement, by its name or class.
 
-    ``weights`` is for `LoadRate` alone.
+    Args:
+        name: its name or class.
+        weights: of `LoadRate` alone.
+        options: of every scored placement.
 
     Raises:
         SpecError: unknown name (the nearest is suggested), or an option is wrong.
@@ -64,17 +53,8 @@ def resolve_scored(
     kind = name if isinstance(name, type) else SCORED.get(name)
     if kind is None:
         raise SpecError.unknown("placement", str(name), SCORED)
-    own: dict[str, Any] = {}
     if weights is not None:
         if kind is not LoadRate:
             raise SpecError("weights", f"placement {kind.name!r} weighs nothing; 'load_rate' does.")
-        own = {"weights": weights}
-    return kind(
-        scores=scores,
-        ties=ties,
-        gang=gang,
-        topology=topology,
-        seed=seed,
-        workload=workload,
-        **own,
-    )
+        options["weights"] = weights
+    return kind(**options)
