@@ -29,28 +29,24 @@ class FixedPlan(Policy):
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Start every waiting job that fits as it was asked for."""
-        for job in sorted(queue, key=lambda job: not cluster.work(job).guaranteed):
+        for job in sorted(queue, key=lambda job: self.place_in_line(job, cluster)):
             where = cluster.fit(job)
             if where is not None:
                 yield Start(job, where)
 
+    def place_in_line(self, job: JobView, cluster: Any) -> float:
+        """Return what jobs are sorted by, the least first."""
+        return 0.0 if cluster.work(job).guaranteed else 1.0
 
-class ShortestFirst(Policy):
+
+class ShortestFirst(FixedPlan):
     """Jobs as asked for, the shortest first, guaranteed or not; what does not fit is gone past."""
 
     name = "shortest-first"
-    elastic = True
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
-        """Start every waiting job that fits as it was asked for."""
-
-        def length(job: JobView) -> float:
-            return float(cluster.time_left(job, cluster.work(job).requested))
-
-        for job in sorted(queue, key=length):
-            where = cluster.fit(job)
-            if where is not None:
-                yield Start(job, where)
+    def place_in_line(self, job: JobView, cluster: Any) -> float:
+        """Return a job's length as asked for, s."""
+        return float(cluster.time_left(job, cluster.work(job).requested))
 
 
 class LeastAreaFirst(Policy):

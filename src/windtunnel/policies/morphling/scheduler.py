@@ -24,6 +24,7 @@ adds two of ours, the price of GPU time and holding back, in item 3. At every in
 
 from __future__ import annotations
 
+import copy
 import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -76,45 +77,29 @@ class Priced(Policy):
         most: float = 5,
         quotas: Mapping[str, float] | None = None,
     ) -> None:
-        for name, value, low in (
-            ("margin", margin, 0.0),
-            ("ageing", ageing, 0.0),
-            ("patience", patience, 1.0),
-            ("yielding", yielding, 0.0),
-            ("base", base, 0.0),
-            ("most", most, 0.0),
-        ):
+        given = {"margin": margin, "ageing": ageing, "patience": patience}
+        given |= {"yielding": yielding, "base": base, "most": most}
+        for name, value in given.items():
+            low = 1.0 if name == "patience" else 0.0
             if not isinstance(value, int | float) or math.isnan(value) or value < low:
                 raise SpecError(f"{self.name}.{name}", f"found {value!r}; expected >= {low:g}.")
         assert self.freedom in FREEDOMS  # noqa: S101 - a class's own word
-        self.margin = float(margin)
-        self.ageing = float(ageing)
-        self.patience = float(patience)
-        self.yielding = float(yielding)
+        self.margin, self.ageing = float(margin), float(ageing)
+        self.patience, self.yielding = float(patience), float(yielding)
         self.base = float(base)
         self.most = int(most) if math.isfinite(most) else 10**9
         self.quotas = dict(quotas or {})
-        self.parameters = MappingProxyType(
-            {
-                "margin": self.margin,
-                "ageing": self.ageing,
-                "patience": self.patience,
-                "yielding": self.yielding,
-                "base": self.base,
-                "most": self.most,
-                "freedom": self.freedom,
-                **({"quotas": self.quotas} if self.quotas else {}),
-            }
-        )
+        told: dict[str, Any] = {name: getattr(self, name) for name in (*given, "freedom")}
+        self.parameters = MappingProxyType(told | ({"quotas": self.quotas} if quotas else {}))
 
     def for_run(self, problem: Any) -> Priced:
         """Return a copy with books of its own."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin._begin(problem)
+        twin = copy.copy(self)
+        twin.begin(problem)
         return twin
 
-    def _begin(self, problem: Any) -> None:
+    def begin(self, problem: Any) -> None:
+        """Forget the jobs of other runs."""
         self._ladders: dict[Any, Ladder] = {}
         self._changes: dict[int, int] = {}
         self._num_gpus: float = problem.quota / problem.units
