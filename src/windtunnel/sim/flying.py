@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import PolicyError
 from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
 from windtunnel.sim.deciding import Driver
-from windtunnel.sim.disruptions.on_kernel import KernelOutages
 from windtunnel.sim.engines import Rules
 from windtunnel.sim.kernel_run import KernelRun
-from windtunnel.sim.power.on_kernel import KernelPower
+from windtunnel.sim.on_kernel import KernelPower, OnKernel, outages_of
 from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
 from windtunnel.sim.verdicts import Verdicts
@@ -47,6 +46,7 @@ class Flying:
     Attributes:
         driver: what drives a policy that decides all by itself; None = the policy does not.
         outages, powered: sources of the run; None = it has none.
+        sources: those that it has, in order.
     """
 
     def __init__(self, run: KernelRun) -> None:
@@ -55,9 +55,10 @@ class Flying:
         self.rule = rule_of(run) if self.driver is None else self.driver.rule
         run.begin(self.rule)
         self.sim = run.sim
-        self.outages = None if run.plan is None else KernelOutages(run, run.plan)
-        self.powered = None if run.power is None else KernelPower(run, run.power)
-        run.sources.extend(s for s in (self.outages, self.powered) if s is not None)
+        lent = OnKernel(run)
+        self.outages = None if run.plan is None else outages_of(lent, run.plan)
+        self.powered = None if run.power is None else KernelPower(run.power, lent)
+        self.sources = [s for s in (self.outages, self.powered) if s is not None]
         self._next_source()
 
     def fly(self) -> Flight:
@@ -87,7 +88,7 @@ class Flying:
             self.run.tell()
         elif why == END:
             assert self.powered is not None  # noqa: S101 - ditto
-            self.powered.after(self.sim.now)
+            self.powered.after_decisions(self.sim.now)
             self._next_source()
         elif why == IDLE:
             return self._waits_on()
@@ -111,20 +112,19 @@ class Flying:
         if self.driver is not None:
             flight = self.driver.finish(flight, columns, self.run.rules.until)
         if self.outages is not None:
-            outages = self.outages.outages
             flight = flight.with_interruptions(
-                interruptions_of(self.problem, columns, outages, self.sim.ups())
+                interruptions_of(self.problem, columns, self.outages, self.sim.ups())
             )
         elif self.run.policy.loses:
             flight = flight.with_interruptions(only_preempted(self.problem, columns))
         if self.powered is not None:
-            flight = flight.with_power(self.powered.record(columns, ByRow(self.problem)))
+            flight = flight.with_power(self.powered.recorded(columns, ByRow(self.problem)))
         return flight
 
     def _arrived(self) -> None:
         self.run.tell()
         for job in self.sim.take_fresh():
-            if self.powered is None or not self.powered.policies.holds(job, self.sim.now):
+            if self.powered is None or not self.powered.holds(job, self.sim.now):
                 self.run.queue_again(job)
         if self.powered is not None:
             self._next_source()
@@ -137,7 +137,7 @@ class Flying:
         """
         if not self.sim.has_given_up:
             return self.sim.next_alarm < math.inf or not self._nothing_will_change()
-        if not self.run.sources:
+        if not self.sources:
             message = f"starts none of {self.state.counts[1]} waiting jobs on an idle cluster"
             raise PolicyError(self.run.policy.label, message, time=self.sim.now)
         return False
@@ -149,20 +149,39 @@ class Flying:
             self.sim.undo_instant()
             return False
         now = self.sim.now
-        for source in self.run.sources:
+        for source in self.sources:
             source.apply(now)
             self.run.tell()
         self._next_source()
         return True
 
     def _nothing_will_change(self) -> bool:
-        """Return whether only failures are still to come, and help nobody."""
-        cap_changes = self.powered is not None and self.powered.policies.cap_changes
-        return self.outages is not None and self.outages.is_idle(cap_changes=cap_changes)
+        """Return whether all jobs are over, or those that wait will do so for ever.
+
+        Nothing runs, arrives or comes back, no more power either, and of what is up, all of which
+        is free, the policy gave them nothing; further failures do not help.
+        """
+        if self.outages is None:
+            return False
+        running, waiting, over = self.state.counts
+        jobs = len(self.problem.rows)
+        if over == jobs:
+            return True
+        arrived = self.sim.num_arrived == jobs
+        if not arrived or running or self._certain or not waiting:
+            return False
+        if self.powered is not None and self.powered.cap_changes:
+            return False
+        return self.run.every == math.inf or self.run.none_fits()
+
+    @property
+    def _certain(self) -> int:
+        """Changes that will come, whatever chance brings."""
+        return sum(source.certain for source in self.sources)
 
     def _next_source(self) -> None:
-        times = (source.next_time() for source in self.run.sources)
+        times = (source.next_time() for source in self.sources)
         self.sim.watch("source_time", min(times, default=math.inf))
-        self.sim.watch("certain", self.run.certain)
+        self.sim.watch("certain", self._certain)
         if self.powered is not None:
-            self.sim.watch("held", self.powered.policies.held)
+            self.sim.watch("held", self.powered.held)

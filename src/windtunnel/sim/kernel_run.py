@@ -63,7 +63,6 @@ class KernelRun:
         pace: how fast jobs are where they run; only of a run in which something slows them.
         line_of: Int32 array (m,): jobs of one line fit in the same places.
         num_lines: how many there are.
-        sources: what happens by itself, in order.
         decides: the policy decides all by itself (tier 3).
     """
 
@@ -100,7 +99,6 @@ class KernelRun:
             self.announced.announce(_announced(plan))
         self.sim: Any = None
         self.admission: Any = None
-        self.sources: list[Any] = []
         self.is_stopped = False
         #: Is told of a job that goes on with other nodes, as one of its own failed.
         self.went_on: Callable[[int], object] = _nothing
@@ -198,7 +196,7 @@ class KernelRun:
         return known
 
     def begin(self, rule: Any) -> None:
-        """Make the loop, with the rule for the queue; sources are not in it yet."""
+        """Make the loop, with the rule for the queue."""
         rules, plan, power = self.rules, self.plan, self.power
         may_wait = plan is not None or power is not None
         levels = None
@@ -266,11 +264,6 @@ class KernelRun:
         """Ask the policy for the keys of all that wait, at a round; ranked running jobs' too."""
         jobs = self.state.active_jobs(self.policy.preemptive)
         self.sim.rekey(jobs, self.keys.many(self.views, jobs, self.sim.now))
-
-    @property
-    def certain(self) -> int:
-        """Changes that will come, whatever chance brings."""
-        return sum(source.certain for source in self.sources)
 
     def launch_cost(self, job: int) -> float:
         """Return what every launch costs an elastic job, s; a job of another run nothing."""

@@ -21,8 +21,8 @@ from windtunnel.sim.disruptions.standby import Standby
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.disruptions.on_kernel import KernelOutages
     from windtunnel.sim.disruptions.plan import NodeStream, Plan
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.lent import Lent
 
@@ -59,7 +59,7 @@ class Outages:
         causes: what can stop jobs, in words; a stop names its place here.
     """
 
-    def __init__(self, run: Lent | KernelOutages, problem: Problem, plan: Plan) -> None:
+    def __init__(self, run: Lent | OnKernel, problem: Problem, plan: Plan) -> None:
         self.run, self.problem, self.plan = run, problem, plan
         self.certain = 0
         self.failures = np.zeros(len(problem.rows), dtype=np.int64)
@@ -245,7 +245,7 @@ class Outages:
             self._failed(job, now, ends=ends, cause=cause, where=where)
         else:
             self._stopped(job, now, cause)
-            self.run.queue(job, now)
+            self.run.queue(job)
 
     def _stopped(self, job: int, now: float, cause: str) -> None:
         """Book that a job was stopped, and what it pays as it goes on."""
@@ -268,7 +268,7 @@ class Outages:
         elif ends:
             self.run.end_failed(job)
         else:
-            self.run.queue(job, now)
+            self.run.queue(job)
 
     def _draw(self, job: int) -> float:
         """Return how long a job runs until it fails by itself next, s."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.cluster.topology.request import TopologyRequest
-    from windtunnel.sim.disruptions.on_kernel import KernelOutages
     from windtunnel.sim.disruptions.spec import Disruptions
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.lent import Lent
 
@@ -71,7 +71,7 @@ class Spares:
             raise SpecError("on_failure", "a pool has no nodes; expected restart or end.")
         return cls(problem, *cluster.level_paths, one_rack=one_rack)
 
-    def place(self, run: Lent | KernelOutages, job: int, failed: set[int]) -> Where | None:
+    def place(self, run: Lent | OnKernel, job: int, failed: set[int]) -> Where | None:
         """Return where a running job goes on; None: nowhere, or more than one of its nodes failed.
 
         Args:

@@ -9,8 +9,8 @@ from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.holds import Hold
-    from windtunnel.sim.disruptions.on_kernel import KernelOutages
     from windtunnel.sim.disruptions.places import Places
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.reference.lent import Lent
 
 
@@ -25,7 +25,7 @@ class Standby:
         nodes: the spares as the run begins.
     """
 
-    def __init__(self, run: Lent | KernelOutages, nodes: Places) -> None:
+    def __init__(self, run: Lent | OnKernel, nodes: Places) -> None:
         self.run = run
         self._nodes = dict(nodes)
         self._number = Counter(self._nodes.values())

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from windtunnel.sim.power.ces import CesRule
-    from windtunnel.sim.problem import Problem
 
 #: Power is summed in whole nanowatts, so that a sum does not depend on what came and went before.
 NANO = 1_000_000_000
@@ -126,10 +125,6 @@ class PowerPlan:
     shift: ShiftPlan | None = None
     sleep: SleepPlan | None = None
     notes: tuple[str, ...] = field(default=())
-
-    def first_submit(self, problem: Problem) -> float:
-        """Return when the first job is submitted, s; 0 without any."""
-        return float(problem.submit[0]) if len(problem.submit) else 0.0
 
     @property
     def patience(self) -> float:

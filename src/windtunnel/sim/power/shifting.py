@@ -19,7 +19,7 @@ import numpy as np
 from windtunnel.sim.power.bookings import Bookings
 
 if TYPE_CHECKING:
-    from windtunnel.sim.power.on_kernel import KernelPower
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.lent import Lent
@@ -34,7 +34,7 @@ class Shifter:
         run: the run.
     """
 
-    def __init__(self, plan: ShiftPlan, problem: Problem, run: Lent | KernelPower) -> None:
+    def __init__(self, plan: ShiftPlan, problem: Problem, run: Lent | OnKernel) -> None:
         self.plan, self.run = plan, run
         self._duration: list[float] = problem.duration.tolist()
         self._bookings = None if plan.fill is None else Bookings(problem, plan.fill)
@@ -99,7 +99,7 @@ class Shifter:
             _, job, stay = heapq.heappop(looks)
             if not self._runs_on(job, stay):
                 continue
-            left = self._left(job, now)
+            left = self._left(job)
             pieces = self._pieces(job, left + self.run.resume_cost(job), now)
             if pieces and pieces[0][0] > now:
                 self._hold(job, pieces)
@@ -111,11 +111,11 @@ class Shifter:
     def _runs_on(self, job: int, stay: int) -> bool:
         return job in self.run.running_jobs() and self.run.stay_of(job) == stay
 
-    def _left(self, job: int, now: float) -> float:
+    def _left(self, job: int) -> float:
         """Return the seconds a running job is believed to need yet."""
         if self.plan.length[job] == self._duration[job]:
-            return self.run.time_left(job, now)
-        return self.plan.length[job] - self.run.attained(job, now)[0]
+            return self.run.time_left(job)
+        return self.plan.length[job] - self.run.attained(job)[0]
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
         """Return when the rest of a job is best run; empty = now, and without a pause."""
@@ -130,25 +130,25 @@ class Shifter:
             return np.empty((0, 2))
         running = self.run.running_jobs()
         known: dict[int, Pieces] = {
-            other: ((now, now + self._on_gpus(other, now)),) for other in running
+            other: ((now, now + self._on_gpus(other)),) for other in running
         }
         entered = self._entered[1] if self._entered[0] == now else []
         for other in (*self.run.waiting_jobs(), *entered):
             if other not in known:
-                known[other] = ((now, now + self._believed_left(other, now)),)
+                known[other] = ((now, now + self._believed_left(other)),)
         known |= self._planned
         known.pop(job, None)
         return self._bookings.full(job, known)
 
-    def _on_gpus(self, job: int, now: float) -> float:
+    def _on_gpus(self, job: int) -> float:
         """Return the seconds a running job will stay; for ever where nobody knows."""
-        left = self._left(job, now)
+        left = self._left(job)
         return math.inf if math.isnan(left) else max(left, 0.0)
 
-    def _believed_left(self, job: int, now: float) -> float:
+    def _believed_left(self, job: int) -> float:
         """Return the seconds that a waiting job is believed to need; what nobody knows is none."""
         length = self.plan.length[job]
-        return 0.0 if math.isnan(length) else max(length - self.run.attained(job, now)[0], 0.0)
+        return 0.0 if math.isnan(length) else max(length - self.run.attained(job)[0], 0.0)
 
     def _hold(self, job: int, pieces: Pieces) -> None:
         self._planned[job] = pieces
@@ -160,7 +160,7 @@ class Shifter:
         self._entered[1].append(job)
 
     def _look_again(self, job: int, stay: int, now: float) -> None:
-        pieces = self._pieces(job, self._left(job, now), now)
+        pieces = self._pieces(job, self._left(job), now)
         if not pieces:
             return
         begin, end = pieces[0]

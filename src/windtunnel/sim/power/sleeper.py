@@ -17,7 +17,7 @@ from windtunnel.sim.power.ces import Ces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windtunnel.sim.power.on_kernel import KernelPower
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import SleepPlan
     from windtunnel.sim.reference.lent import Lent
 
@@ -41,7 +41,7 @@ class Sleeper:
     """
 
     def __init__(
-        self, plan: SleepPlan, nodes: int, run: Lent | KernelPower, first: float,
+        self, plan: SleepPlan, nodes: int, run: Lent | OnKernel, first: float,
         draw_more: Callable[[int, int], bool],
     ) -> None:  # fmt: skip
         self.plan, self.nodes, self.run, self.draw_more = plan, nodes, run, draw_more

@@ -23,7 +23,7 @@ from windtunnel.sim.power.sleeper import Sleeper
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from windtunnel.sim.power.on_kernel import KernelPower
+    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.lent import Lent
@@ -47,7 +47,7 @@ class PowerSources:
         cap_w: W that the facility may draw now; inf = no cap.
     """
 
-    def __init__(self, plan: PowerPlan, problem: Problem, run: Lent | KernelPower) -> None:
+    def __init__(self, plan: PowerPlan, problem: Problem, run: Lent | OnKernel) -> None:
         self.plan, self.problem, self.run = plan, problem, run
         first = float(problem.submit[0]) if len(problem.submit) else 0.0
         self.cap_w, self.base_w, self.budget = math.inf, 0.0, NANO**3
@@ -94,11 +94,6 @@ class PowerSources:
             return min(self._next_cap[0], others)
         return others
 
-    @property
-    def next_cap(self) -> float:
-        """When the cap changes next, s; of interest only while jobs run or wait."""
-        return self._next_cap[0]
-
     def next_but_cap(self) -> float:
         """Return when something else happens next, s."""
         times = [math.inf]
@@ -116,10 +111,6 @@ class PowerSources:
             return True
         self._held_until[job] = now
         return False
-
-    def note_arrivals(self, times: np.ndarray) -> None:
-        """Note when each job came into the queue, where nobody was held, s; NaN = it did not."""
-        self._held_until = times.tolist()
 
     def apply(self, now: float) -> bool:
         """Let happen what is due; return whether that calls for a decision."""
@@ -245,10 +236,10 @@ class PowerSources:
         for job in shifter.due(now):
             if math.isnan(self._held_until[job]):
                 self._held_until[job] = now
-            self.run.queue(job, now)
+            self.run.queue(job)
             news = True
         for job in shifter.to_pause(now):
-            self.run.pause(job, now)
+            self.run.pause(job)
             self._pauses += 1
             news = True
         return news
@@ -264,4 +255,4 @@ class PowerSources:
             name = quote(self.problem.jobs.job_id[self.problem.rows[job]])
             message = f"job {name} was stopped {MAX_CUTS:,} times by t={now:g} s as the cap fell"
             raise SpecError("power_cap", message)
-        self.run.cut(job, now)
+        self.run.cut(job)

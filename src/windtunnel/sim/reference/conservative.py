@@ -166,7 +166,7 @@ class Conservative(Backfilling):
         state = self.state
         if self.preemption is not None:
             self.start_in_order(now)
-        waiting = self.waiting(now)
+        waiting = self.waiting()
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called

@@ -141,7 +141,7 @@ class Easy(Backfilling):
         """
         state = self.state
         free, drawn = state.free.copy(), state.floor_sum()
-        at_once = self._below(head, now) if self.preemption is not None else []
+        at_once = self._below(head) if self.preemption is not None else []
         for job in at_once:
             drawn -= self.apply(free, "end", job)
         steps = groupby(self.events(now, at_once), key=lambda event: event[0])
@@ -155,8 +155,8 @@ class Easy(Backfilling):
                 return time, free, spare - state.draw(head, where)
         return math.inf, state.free.copy(), state.spare
 
-    def _below(self, head: int, now: float) -> list[int]:
-        ranked = self.ranked([*self.state.running, head], now)
+    def _below(self, head: int) -> list[int]:
+        ranked = self.ranked([*self.state.running, head])
         return ranked[ranked.index(head) + 1 :]
 
 

@@ -2,7 +2,7 @@
 
 What happens by itself is written once for all engines (`windtunnel.sim.disruptions.source`,
 `windtunnel.sim.power.sources`), in Python, because it is rare. An engine lends it its tables: the
-compiled one through `windtunnel.sim.disruptions.on_kernel` and `windtunnel.sim.power.on_kernel`.
+compiled one through `windtunnel.sim.on_kernel`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Lent(State):
 
     def run_time(self, job: int) -> float:
         """Return the seconds on GPUs so far of an active job."""
-        return self.attained(job, self.now)[0]
+        return self.attained(job)[0]
 
     def resume_cost(self, job: int) -> float:
         """Return the seconds that a job pays when it goes on after a stop."""
@@ -216,22 +216,22 @@ class Lent(State):
 
     # Who waits, and for what.
 
-    def queue(self, job: int, now: float) -> None:
+    def queue(self, job: int) -> None:
         """Let a job enter the queue: it arrives, was interrupted, or was held until now."""
         self.wait(job)
-        self.scheduler.came(job, now, was_stopped=job in self._off)
+        self.scheduler.came(job, self.now, was_stopped=job in self._off)
         self._off.discard(job)
 
-    def pause(self, job: int, now: float) -> None:
+    def pause(self, job: int) -> None:
         """Take a running job off its GPUs with its work saved; it counts as preempted."""
-        self.preempt(job, now)
+        self.preempt(job, self.now)
         del self.waiting[job]
         self.scheduler.gone(job)
 
-    def cut(self, job: int, now: float) -> None:
+    def cut(self, job: int) -> None:
         """Do the same, and queue it again."""
-        self.preempt(job, now)
-        self.scheduler.came(job, now, was_stopped=True)
+        self.preempt(job, self.now)
+        self.scheduler.came(job, self.now, was_stopped=True)
 
     def set_budget(self, nanowatts: int) -> None:
         """Let jobs add so much to the draw from now on; whoever was refused may try again."""

@@ -147,7 +147,7 @@ class Loop:
             job = self.arrived
             self.arrived += 1
             if not self.power.holds(job, now):
-                self.state.queue(job, now)
+                self.state.queue(job)
                 any_did = True
         return any_did
 

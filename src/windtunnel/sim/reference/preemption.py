@@ -45,7 +45,7 @@ class Feasible:
         state = self.state
         if not state.waiting:
             return []
-        ranked = rule.ranked([*state.running, *state.waiting], now)
+        ranked = rule.ranked([*state.running, *state.waiting])
         self._free, self._spare = state.free.copy(), state.spare
         stopped: set[int] = set()
         chosen: list[tuple[int, Where]] = []
@@ -78,7 +78,7 @@ class Feasible:
             rule.start(job, now, where)
         if first is None:
             return []
-        return [first, *(job for job in rule.waiting(now) if job != first)]
+        return [first, *(job for job in rule.waiting() if job != first)]
 
     def _make_room(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
         """Return where a job goes, the jobs it needs gone stopped; None = nowhere, all as before.
@@ -148,7 +148,7 @@ class QuotaWalk:
         power = state.budget
         chosen: set[int] = set()
         to_start: list[int] = []
-        for job in rule.ranked([*state.running, *state.waiting], now):
+        for job in rule.ranked([*state.running, *state.waiting]):
             own = sum(reserved.get(group, 0) for group in state.access[job])
             gpus = max(0, state.gpus[job] - own)
             draw = self._least_draw(job)

@@ -106,7 +106,7 @@ class Recorder:
             return self.scheduler.head
         if self.school != "strict":
             return -1
-        return next(iter(self.scheduler.waiting(self.state.now)), -1)  # type: ignore[union-attr]
+        return next(iter(self.scheduler.waiting()), -1)  # type: ignore[union-attr]
 
     def _verdict(self, job: int, head: int) -> _Verdict:
         """Return (verdict, blocker, promise)."""

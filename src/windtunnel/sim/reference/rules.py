@@ -62,17 +62,17 @@ class Rule:
         running = self.state.running if self.policy.preemptive else ()
         self._ask(sorted([*self.state.waiting, *running]), now)
 
-    def waiting(self, now: float) -> list[int]:
-        """Return the waiting jobs in their order at ``now`` (s)."""
-        return self.ranked(self.state.waiting, now)
+    def waiting(self) -> list[int]:
+        """Return the waiting jobs in their order."""
+        return self.ranked(self.state.waiting)
 
-    def ranked(self, jobs: Iterable[int], now: float) -> list[int]:
-        """Return active jobs in their order at ``now`` (s)."""
-        return [job for _, job in sorted((self._key(job, now), job) for job in jobs)]
+    def ranked(self, jobs: Iterable[int]) -> list[int]:
+        """Return active jobs in their order at this instant."""
+        return [job for _, job in sorted((self._key(job), job) for job in jobs)]
 
-    def _key(self, job: int, now: float) -> float:
+    def _key(self, job: int) -> float:
         if self.by_remaining:
-            return self.state.time_left(job, now) * self.weight[job]
+            return self.state.time_left(job) * self.weight[job]
         return self.keys[job]
 
     # What the loop and the sources tell.
@@ -101,7 +101,7 @@ class Rule:
         """Start jobs up to the first that does not fit; return it, and those behind it."""
         if self.preemption is not None:
             return self.preemption.walk(self, now, past_refused=False)
-        waiting = self.waiting(now)
+        waiting = self.waiting()
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
             if where is None:
@@ -126,7 +126,7 @@ class Skip(Rule):
         if self.preemption is not None:
             self.preemption.walk(self, now, past_refused=True)
             return
-        for job in self.waiting(now):
+        for job in self.waiting():
             where = self.state.fit(job)
             if where is not None:
                 self.start(job, now, where)

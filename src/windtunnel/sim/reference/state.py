@@ -248,21 +248,21 @@ class State(Room):
         stays = self.running.values()
         return min(stays, key=lambda stay: (stay.due, stay.number), default=None)
 
-    def attained(self, job: int, now: float) -> tuple[float, float]:
+    def attained(self, job: int) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
         stay = self.running.get(job)
         if stay is None:
             return self.run_before[job], self.left[job]
-        return self.run_before[job] + now - stay.start, stay.at(now).left
+        return self.run_before[job] + self.now - stay.start, stay.at(self.now).left
 
-    def time_left(self, job: int, now: float) -> float:
+    def time_left(self, job: int) -> float:
         """Return an active job's work left with what it owes for resuming, s."""
         stay = self.running.get(job)
         if stay is None:
             return self.left[job] + self.owed[job]
         if stay.rate == 1.0:
-            return stay.due - now
-        return stay.at(now).left + max(stay.resumed - now, 0.0)
+            return stay.due - self.now
+        return stay.at(self.now).left + max(stay.resumed - self.now, 0.0)
 
     def estimate_left(self, job: int, left: float) -> float:
         """Return what is left of a job's estimate while so much of its work is, s at rate 1."""
@@ -283,7 +283,7 @@ class State(Room):
             view = self._views[job] = JobView(self.problem.jobs, int(self.problem.rows[job]))
             view.number = job
         view.running = job in self.running
-        view.run_time, view.remaining = self.attained(job, self.now)
+        view.run_time, view.remaining = self.attained(job)
         return view
 
     def columns(self, numbers: np.ndarray, name: str) -> np.ndarray:

@@ -1,0 +1,235 @@
+"""A run on the kernel as outages and policies of power see it, and as the loop sees them.
+
+What is asked at every instant stands in the kernel: the least that jobs draw, their power limits,
+time without power, the nodes in use. The rest is asked when something is due.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.sim.disruptions.source import Outages
+from windtunnel.sim.power.limits import levels_of
+from windtunnel.sim.power.sources import PowerSources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.disruptions.plan import Plan
+    from windtunnel.sim.flight import PowerRecord
+    from windtunnel.sim.kernel_run import KernelRun
+    from windtunnel.sim.power.plan import PowerPlan
+
+#: For whom nodes are withheld that sleep: no reservation has this number.
+ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
+
+
+class OnKernel:
+    """Lends a run's tables; see `windtunnel.sim.reference.lent.Lent` for each method."""
+
+    def __init__(self, run: KernelRun) -> None:
+        self.run, self.sim, self.state, self.free = run, run.sim, run.state, run.free
+        state, sim = run.state, run.sim
+        self.running_jobs, self.running_on = state.running, state.running_on
+        self.waiting_jobs, self.stay_of = state.queued_jobs, state.stay_number
+        self.where, self.sharing = state.where, state.sharing
+        self.attained, self.time_left = state.attained, state.time_to_go
+        self.secured, self.saved_last = state.secured, state.saved_last
+        self.floor, self.most_nodes_in_use = state.floor_of, state.take_peak
+        self.failing, self.fail_at, self.owes = sim.failing, sim.fail_at, sim.owes
+        self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
+        self.hold, self.release = self.free.withhold_node, self.free.restore_node
+        self.queue, self.launch_cost = run.queue_again, run.launch_cost
+        self.may_go_on = run.policy.may_go_on
+        self._columns = state.columns()
+
+    # What is so.
+
+    @cached_property
+    def _shown(self) -> Any:
+        """A free state to look in what would be."""
+        return self.free.twin()
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that are not over, those that have not arrived included."""
+        return len(self.run.problem.rows) - int(self.state.counts[2])
+
+    def free_in(self, place: int) -> int:
+        """Return the GPU units free in a pool."""
+        return int(self.free.free_by_node()[place])
+
+    def run_time(self, job: int) -> float:
+        """Return the seconds on GPUs so far of an active job."""
+        return float(self.state.attained(job)[0])
+
+    def lost(self, job: int) -> float:
+        """Return the seconds of work that failures undid so far."""
+        return float(self._columns["lost"][job])
+
+    def resume_cost(self, job: int) -> float:
+        """Return the seconds that a job pays when it goes on after a stop."""
+        return float(self.run.jobs.resume_cost[job])
+
+    def nodes_in_use(self) -> set[int]:
+        """Return the nodes on which any job runs."""
+        return {node for job in self.state.running() for node, _ in self.state.where(job)}
+
+    def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
+        """Return which of some nodes waiting jobs would get if all of them were restored."""
+        shown, run = self._shown, self.run
+        shown.become(self.free)
+        for node in nodes:
+            shown.restore_node(node, ASLEEP)
+        needed: dict[int, None] = {}
+        hopeless: set[int] = set()
+        for job in self.state.queued_jobs():
+            line = int(run.line_of[job])
+            if line in hopeless:
+                continue
+            where = run.admission.take_in(shown, job)
+            if where is None:
+                hopeless.add(line)
+                continue
+            needed |= {node: None for node, _ in where if node in nodes}
+        return list(needed)
+
+    def floor_sum(self) -> int:
+        """Return what all running jobs add to the draw at least, nanowatts."""
+        return int(self.state.power_state()[1]) if self.run.capped else 0
+
+    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
+        """Return the units free on a node without a job, and whether it could run elsewhere."""
+        state, access = self.state, self.run.access_of(job)
+        free, kind = self.free.twin(), state.kind_of(job)
+        free.give_pairs(kind, self.where(job))
+
+        def fits(where: Where) -> bool:
+            return bool(free.fits_pairs(kind, where, access)) and bool(state.affords(job, where))
+
+        return free.units_on, fits
+
+    # What is done.
+
+    def take_failed(self) -> list[int]:
+        """Return the jobs that failed at their end since this was asked last, in order."""
+        failed: list[int] = self.sim.take_failed()
+        if failed:
+            self.sim.watch("news", 1.0)
+        return failed
+
+    def undo(self, job: int, left: float) -> None:
+        """Let so much work be left (s) of a job that runs nowhere."""
+        columns = self._columns
+        more = left - columns["left"][job]
+        if more > 0:
+            columns["left"][job] = left
+            columns["useful"][job] -= more
+            columns["lost"][job] += more
+
+    def slow(self, place: int, speed: float) -> None:
+        """Let what runs on a node go at this speed."""
+        self.run.pace.set_speed(place, speed)
+
+    def room_changes(self, *, announced: bool) -> None:
+        """Note that room is taken out now or comes back."""
+        if not announced:
+            self.sim.surprise()
+        self.sim.room_changed()
+
+    def go_on(self, job: int, where: Where) -> None:
+        """Let a job that was interrupted go on elsewhere."""
+        self.state.go_on(job, where)
+        self.run.went_on(job)
+
+    def cut(self, job: int) -> None:
+        """Take a running job off its GPUs with its work saved, and queue it again."""
+        self.sim.pause(job)
+        self.run.queue_again(job)
+
+    def set_budget(self, nanowatts: int) -> None:
+        """Let jobs add so much to the draw from now on; whoever was refused may try again."""
+        if self.run.capped:
+            self.state.set_budget(nanowatts)
+
+    def withhold(self, node: int) -> None:
+        """Keep a node from everybody: it sleeps. It is not down."""
+        self.free.withhold_node(node, ASLEEP)
+        self.sim.room_changed()
+
+    def restore(self, node: int) -> None:
+        """Undo that: the node is awake."""
+        self.free.restore_node(node, ASLEEP)
+        self.sim.room_changed()
+
+
+def outages_of(lent: OnKernel, plan: Plan) -> Outages:
+    """Return a run's outages."""
+    outages = Outages(lent, lent.run.problem, plan)
+    lent.sim.watch("news", 0.0)
+    lent.sim.note_up(lent.run.problem.quota)
+    return outages
+
+
+class KernelPower(PowerSources):
+    """Policies of power that tell the kernel what they do.
+
+    Args:
+        plan: the policies.
+        lent: the run.
+    """
+
+    def __init__(self, plan: PowerPlan, lent: OnKernel) -> None:
+        problem, self.lent = lent.run.problem, lent
+        super().__init__(plan, problem, lent)
+        self._tell_kernel()
+        if plan.cap is not None and plan.cap.period < math.inf:
+            rows = plan.cap.rows(float(problem.submit[0]) if len(problem.submit) else 0.0)
+            next(rows)
+            lent.run.announced.cap(rows, plan.cap.period)
+
+    def next_time(self) -> float:
+        """Return when something happens next, s; the kernel looks itself when the cap changes."""
+        return self.next_but_cap()
+
+    def apply(self, now: float) -> bool:
+        """Let happen what is due; return whether that calls for a decision."""
+        news = super().apply(now)
+        if news:
+            self.lent.sim.watch("news", 1.0)
+        self._tell_kernel()
+        return news
+
+    def after_decisions(self, now: float) -> None:
+        """Look at who was started, and call nodes for those who wait."""
+        super().after_decisions(now)
+        self._tell_kernel()
+
+    def _tell_kernel(self) -> None:
+        """Tell the kernel the budget, and which nodes sleep or wake."""
+        sim, cap, sleeper = self.lent.sim, self.plan.cap, self.sleeper
+        sim.watch("cap_time", self._next_cap[0])
+        if cap is not None:
+            self.lent.state.know_cap(self.cap_w, self.base_w, cap.pue)
+        if sleeper is not None:
+            waking = sorted(sleeper.waking)
+            nodes = [node for _, node in waking] + sorted(sleeper.asleep)
+            times = [time for time, _ in waking] + [-1.0] * len(sleeper.asleep)
+            self.lent.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
+        busy = sleeper is not None and bool(sleeper.asleep)
+        looks = self.plan.shift is not None and self.plan.shift.interruptible
+        sim.watch("ends_instants", busy or looks)
+
+    def recorded(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
+        """Return what the policies did, by the kernel's log of stays."""
+        sim, problem = self.lent.sim, self.problem
+        levels = levels_of(columns["stay_start"], *self.lent.state.levels())
+        if self.shifter is None:  # nobody was held, and so nobody was asked
+            came = np.arange(len(problem.rows)) < sim.num_arrived
+            self._held_until = np.where(came, problem.submit, math.nan).tolist()
+        return self.record(levels, by_row, sim.capped_seconds)
