@@ -9,7 +9,7 @@ from windtunnel.board.record import ABSENT
 from windtunnel.board.scenarios import BY_NAME, LATE, MEASURES, SCENARIOS, WINDOW
 from windtunnel.report.format import count
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.result import Part, Result
+from windtunnel.report.result import Part, Result, table_of
 from windtunnel.report.sections import Cell, Line, Table
 
 if TYPE_CHECKING:
@@ -200,20 +200,9 @@ def board_table(found: Bench) -> Table:
 
 def scenario_table() -> Table:
     """Return the scenarios."""
-    lines = [
-        Line(
-            s.name,
-            [
-                Cell(s.covers),
-                Cell(s.twin),
-                Cell(s.cluster),
-                Cell(f"{s.load:g}"),
-                Cell(s.measure),
-            ],
-        )
-        for s in SCENARIOS
-    ]
-    return Table("Scenario", ["About", "Twin", "Cluster", "Load", "Measure"], lines, texts=5)
+    rows = [(s.name, s.covers, s.twin, s.cluster, f"{s.load:g}", s.measure) for s in SCENARIOS]
+    columns = ("Scenario", "About", "Twin", "Cluster", "Load", "Measure")
+    return table_of(columns, rows, texts=5)
 
 
 def markdown(found: Bench) -> str:

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import sections
+from windtunnel.report.columns import size_text
 from windtunnel.report.description import SHARES, described_data, in_a_sentence
 from windtunnel.report.format import count, gpu_time, percent, plural
 from windtunnel.report.headline_rows import (
@@ -24,13 +25,10 @@ from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Part, Result
 from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.summary_rows import (
-    JOB_COLUMNS,
-    METRIC_COLUMNS,
-    by_rows,
     coarse,
     folded,
-    job_rows,
-    metric_rows,
+    jobs_table,
+    metrics_table,
     summary_in_short,
     summary_lines,
 )
@@ -214,17 +212,16 @@ def _share(row: dict[str, Any], by: str, title: str) -> Line:
         Cell(gpu_time(held).removesuffix(" GPU h"), f"{held or 0:,.0f} GPU s"),
         Cell(percent(row["gpu_time_share"])),
     ]
-    label = row[by].replace("-", "\u2013") if by == "num_gpus" else clean(row[by])
+    label = size_text(row[by]) if by == "num_gpus" else clean(row[by])
     return Line(label, cells, group=title)
 
 
 def _telemetry(use: MeasuredUse, top: int | None) -> Part:
     """Return what telemetry says: its metrics, and how jobs, and kinds of jobs, used them."""
     title = f"Telemetry: {clean(use.source, 120)}"
-    tables = [(title, _rows_table(METRIC_COLUMNS, metric_rows(use)))]
+    tables = [(title, metrics_table(use))]
     for metric, jobs in use.jobs.items():
-        rows = [*job_rows(jobs), *by_rows(jobs, top)]
-        tables.append((f"{clean(metric)} of the jobs", _rows_table(("", *JOB_COLUMNS), rows)))
+        tables.append((f"{clean(metric)} of the jobs", jobs_table(jobs, top)))
     dropped = [
         f"{plural(number, 'measurement')} dropped: {why}" for why, number in use.dropped.items()
     ]
@@ -233,15 +230,3 @@ def _telemetry(use: MeasuredUse, top: int | None) -> Part:
     lead = f"{samples}. Each metric in its own unit, over all devices and instants."
     points = [clean(note, MAX_TEXT) for note in (*why, *use.notes, *dropped)]
     return Part(title, lead, tables, points=points)
-
-
-def _rows_table(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    """Return rows of texts as a table; a row of one cell heads those that follow it."""
-    lines = []
-    group = ""
-    for first, *cells in rows:
-        if not cells:
-            group = first
-            continue
-        lines.append(Line(first, [Cell(cell) for cell in cells], group=group))
-    return Table(columns[0], list(columns[1:]), lines)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import effect_charts, effect_findings
+from windtunnel.report.columns import rows_table, size_text, time_cell
 from windtunnel.report.curves import size_order
 from windtunnel.report.effect_charts import compared, shown_names
 from windtunnel.report.format import count, duration, exact_seconds, percent, plural
@@ -15,6 +16,7 @@ from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.study.effect_settings import TOLERANCE
 
 if TYPE_CHECKING:
+    from windtunnel.report.columns import Columns
     from windtunnel.study.prediction_effect import PredictionEffect
     from windtunnel.traces.trace import Trace
 
@@ -164,12 +166,12 @@ def _run_cells(row: Row) -> list[Cell]:
     others = row["kind"] != "fifo"
     starves = row["starves"]
     return [
-        _time(row["avg_wait"]),
+        time_cell(row["avg_wait"]),
         Cell(percent(row["wait_saved"]) if others else ""),
         Cell(percent(row["gain_kept"]) if others and row["kind"] != "shortest" else ""),
-        *(_time(row[key]) for key in ("p99_wait", "max_wait", "avg_jct")),
+        *(time_cell(row[key]) for key in ("p99_wait", "max_wait", "avg_jct")),
         Cell(percent(row["utilization"])),
-        _time(row["big_avg_wait"]),
+        time_cell(row["big_avg_wait"]),
         *(
             Cell(
                 duration(row[f"big_{key}_wait"]),
@@ -198,8 +200,8 @@ def sizes_table(found: PredictionEffect, load: float) -> Table:
         for row in rows:
             tail = f"P99 {duration(row['p99_wait'])}" if row["p99_wait"] >= 1 else ""
             wait = exact_seconds(row["avg_wait"])
-            parts += [Cell(duration(row["avg_wait"]), wait, tail), _time(row["avg_jct"])]
-        lines.append(Line(size.replace("-", "\u2013"), parts))
+            parts += [Cell(duration(row["avg_wait"]), wait, tail), time_cell(row["avg_jct"])]
+        lines.append(Line(size_text(size), parts))
     return Table(
         "GPUs of the job",
         [names[label] for label in labels],
@@ -211,22 +213,25 @@ def sizes_table(found: PredictionEffect, load: float) -> Table:
 
 def predictors_table(found: PredictionEffect) -> Table:
     """Return the predictors: how far off they are beside what an order by them saves."""
-    saved = {
-        (row["model"], row["load"]): row["wait_saved"]
-        for row in found.runs.to_pylist()
-        if row["kind"] == "shortest"
+    rows = {
+        row["model"]: {
+            **row,
+            "name": clean(row["model"]) + (" (knows the truth)" if row["peeks"] else ""),
+        }
+        for row in found.predictions.to_pylist()
     }
-    lines = []
-    for row in found.predictions.to_pylist():
-        cells = [Cell(count(row["num_predicted"]))]
-        cells += [Cell(percent(row[key])) for key in ("within_25", "within_100", "median_error")]
-        cells += [_time(row["mae"])]
-        cells += [Cell(percent(saved[row["model"], load])) for load in found.loads]
-        name = clean(row["model"]) + (" (knows the truth)" if row["peeks"] else "")
-        lines.append(Line(name, cells))
-    loads = [f"saves at {load:g}" for load in found.loads]
-    columns = ["n", "\u2264 25 %", "\u2264 100 %", "median error", "mean error", *loads]
-    return Table("Predictor", columns, lines)
+    for run in found.runs.to_pylist():
+        if run["kind"] == "shortest":
+            rows[run["model"]][str(run["load"])] = run["wait_saved"]
+    columns: Columns = (
+        ("n", "num_predicted", count),
+        ("\u2264 25 %", "within_25", percent),
+        ("\u2264 100 %", "within_100", percent),
+        ("median error", "median_error", percent),
+        ("mean error", "mae", time_cell),
+        *((f"saves at {load:g}", str(load), percent) for load in found.loads),
+    )
+    return rows_table("Predictor", columns, rows.values(), "name", str)
 
 
 def within_table(found: PredictionEffect) -> Table:
@@ -237,7 +242,7 @@ def within_table(found: PredictionEffect) -> Table:
     sizes = size_order({row["size"] for row in rows})
     lines = [
         Line(
-            size.replace("-", "\u2013"),
+            size_text(size),
             [
                 Cell(count(max(cells[size, model]["n"] for model in models))),
                 *(Cell(percent(cells[size, model]["within_25"])) for model in models),
@@ -251,7 +256,3 @@ def within_table(found: PredictionEffect) -> Table:
 def _ratio(value: float) -> str:
     """Return a factor near 1 with two decimals: the limit is at 1.1."""
     return f"{value:,.2f}\u00d7" if value < float("inf") else "from 0 s"
-
-
-def _time(seconds: float | None) -> Cell:
-    return Cell(duration(seconds), exact_seconds(seconds))

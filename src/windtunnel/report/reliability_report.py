@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.format import count, duration, exact_seconds, plural
+from windtunnel.report.answer_charts import curves
+from windtunnel.report.columns import time_cell
+from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
@@ -152,29 +155,17 @@ def _intervals(found: Plan) -> Part:
         is_now = row is rows[-1] and found.now is not None
         told = " (now)" if is_now else " (best)" if row["interval"] == found.best.interval else ""
         lines.append(Line(f"{duration(row['interval'])}{told}", _cells(row, _MEASURES[:2])))
-    theory = Table(
-        "Formula",
-        ["work between checkpoints"],
-        [
-            Line(
-                told, [Cell(duration(found.intervals[word]), exact_seconds(found.intervals[word]))]
-            )
-            for word, told in _THEORY.items()
-        ],
-    )
+    words = [Line(told, [time_cell(found.intervals[word])]) for word, told in _THEORY.items()]
+    theory = Table("Formula", ["work between checkpoints"], words)
     flown = [row for row in rows if found.now is None or row is not rows[-1]]
-
-    def draw() -> Any:
-        from windtunnel.report.answer_charts import curves
-
-        points = [{"name": "flown", "at": row["interval"] / 60, "share": 100 - 100 * row["goodput"]}
-                  for row in flown]  # fmt: skip
-        titles = {"x_title": "Work between checkpoints, min", "y_title": "No progress, %"}
-        return curves(points, x="at", y="share", names=["flown"], **titles)
-
-    caption = f"n = {plural(len(found.flights[found.best].goodput), 'flight')} a point."
+    points = [{"name": "flown", "at": row["interval"] / 60, "share": 100 - 100 * row["goodput"]}
+              for row in flown]  # fmt: skip
+    titles = {"x_title": "Work between checkpoints, min", "y_title": "No progress, %"}
     drawing = Drawing(
-        "intervals", "GPU time without progress, by checkpoint interval", caption, draw
+        "intervals",
+        "GPU time without progress, by checkpoint interval",
+        f"n = {plural(len(found.flights[found.best].goodput), 'flight')} a point.",
+        partial(curves, points, x="at", y="share", names=["flown"], **titles),
     )
     table = Table("Work between checkpoints", ["goodput", "ETTR"], lines)
     return Part(
@@ -205,17 +196,13 @@ def _numbers(found: Plan, name: str) -> Part:
     columns = ["goodput", "ETTR", "of all nodes\u2019 time"]
     columns += ["late"] * (found.goal is not None and found.goal[0] == "deadline")
     if name == "drained":
+        title, corner, caption = "Which nodes to drain", "Drained", "Drained nodes flown"
         lead = "Nodes that a failure model names are drained, the one that fails most first."
-        return Part(
-            "Which nodes to drain",
-            lead,
-            [("Drained nodes flown", Table("Drained", columns, lines))],
+    else:
+        title, corner, caption = "How many spares", "Spare nodes", "Spare nodes flown"
+        lead = (
+            "The fewest that reach the goal."
+            if found.goal is not None
+            else "No goal was given: as many as let all nodes, spare ones included, do most work."
         )
-    lead = (
-        "The fewest that reach the goal."
-        if found.goal is not None
-        else "No goal was given: as many as let all nodes, spare ones included, do most work."
-    )
-    return Part(
-        "How many spares", lead, [("Spare nodes flown", Table("Spare nodes", columns, lines))]
-    )
+    return Part(title, lead, [(caption, Table(corner, columns, lines))])

@@ -6,8 +6,9 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.columns import rows_table, runs_table
 from windtunnel.report.format import count, plural
-from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.names import MAX_TEXT, clean, labels
 from windtunnel.report.result import Drawing, Part, Result, table_of
 from windtunnel.report.result_page import result_page
 from windtunnel.report.sections import Cell, Fact, Line, Table
@@ -28,6 +29,7 @@ from windtunnel.serving.sweep import groups_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from windtunnel.report.columns import Columns, Row
     from windtunnel.serving import Fleet, Schedule, ServingOutcome, Sweep, WorkloadSpec
 
 
@@ -195,49 +197,19 @@ def groups_table(outcome: ServingOutcome, placement: Placement) -> Table:
 def models_table(by_model: list[dict[str, Any]], most: int = _MOST_LINES) -> Table:
     """Return attainment and latency by model; those with most requests."""
     rows = sorted(by_model, key=lambda one: -one["num_counted"])[:most]
-    keys = ("mean_latency", "p50_latency", "p90_latency", "p99_latency")
-    lines = [
-        Line(
-            f"{row['model']}: {clean(row['name'], 40)}",
-            [
-                Cell(count(row["num_counted"])),
-                Cell(_percent(row["slo_attainment"])),
-                *(Cell(_seconds(row[key])) for key in keys),
-            ],
-        )
-        for row in rows
-    ]
-    return Table(
-        "Model",
-        ["requests", "within SLO, %", "mean, s", "P50, s", "P90, s", "P99, s"],
-        lines,
-    )
+    named = [{**row, "name": f"{row['model']}: {clean(row['name'], 40)}"} for row in rows]
+    return rows_table("Model", _MODELS, named, "name", str)
 
 
 def sweep_table(found: Sweep, axis: str) -> Table:
     """Return the figures of an axis: values down, candidates across."""
     names = list(dict.fromkeys(row["candidate"] for row in found.rows))
-    cells: dict[float, dict[str, dict[str, Any]]] = {}
-    for row in found.rows:
-        if row["axis"] == axis:
-            cells.setdefault(row["value"], {})[row["candidate"]] = row
-    under = ["within SLO, %", "mean, s", "P99, s"]
-    lines = [
-        Line(
-            f"{value:g}",
-            [
-                cell
-                for name in names
-                for cell in (
-                    Cell(_percent(rows[name]["slo_attainment"]), rows[name]["groups"]),
-                    Cell(_seconds(rows[name]["mean_latency"])),
-                    Cell(_seconds(rows[name]["p99_latency"])),
-                )
-            ],
-        )
-        for value, rows in cells.items()
-    ]
-    return Table(NAMES.get(axis, axis), [clean(name, 40) for name in names], lines, under=under)
+    here = [row for row in found.rows if row["axis"] == axis]
+    runs = {
+        label: [row for row in here if row["candidate"] == name]
+        for label, name in zip(labels(names, 40), names, strict=True)
+    }
+    return runs_table(NAMES.get(axis, axis), runs, "value", _SWEEP, label="{:g}".format)
 
 
 def section(
@@ -333,6 +305,25 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
+def _within(row: Row) -> Cell:
+    return Cell(_percent(row["slo_attainment"]), row["groups"])
+
+
+_MODELS: Columns = (
+    ("requests", "num_counted", count),
+    ("within SLO, %", "slo_attainment", _percent),
+    ("mean, s", "mean_latency", _seconds),
+    ("P50, s", "p50_latency", _seconds),
+    ("P90, s", "p90_latency", _seconds),
+    ("P99, s", "p99_latency", _seconds),
+)
+_SWEEP: Columns = (
+    ("within SLO, %", "", _within),
+    ("mean, s", "mean_latency", _seconds),
+    ("P99, s", "p99_latency", _seconds),
+)
+
+
 _FIGURES = {
     "p50_ttft": "P50 TTFT, s",
     "p99_ttft": "P99 TTFT, s",
@@ -387,7 +378,5 @@ def _latencies(found: Fleet) -> Table:
     rows = []
     for one in found.llms:
         told = {} if one.outcome is None else one.outcome.metrics()
-        values = [told.get(name) for name in _FIGURES]
-        cells = ["" if value is None else f"{value:.4g}" for value in values]
-        rows.append([clean(one.service.name), *cells])
+        rows.append([clean(one.service.name), *(_seconds(told.get(name)) for name in _FIGURES)])
     return table_of(["model", *_FIGURES.values()], rows)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.columns import cells_of, rows_table, size_text
 from windtunnel.report.format import (
+    MINUS,
     count,
     duration,
     exact_seconds,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.characterize.summary import ClusterSummary
+    from windtunnel.report.columns import Columns
     from windtunnel.report.measured_use import JobUse, MeasuredUse
 
 
@@ -184,13 +187,6 @@ def differences(one: ClusterSummary, other: ClusterSummary) -> dict[str, tuple[A
     return found
 
 
-#: Columns of `metric_rows`.
-METRIC_COLUMNS: tuple[str, ...] = (
-    *("metric", "n", "at 0", "mean"),
-    *(f"P{percent_:g}" for percent_ in SHOWN),
-)
-#: Columns of `job_rows` and `by_rows` behind the first.
-JOB_COLUMNS: tuple[str, ...] = ("n", "mean", "P50", "P90", "max")
 #: From here on a measurement is written as a power of ten.
 _LARGE = 1e6
 _TITLES = {
@@ -203,68 +199,6 @@ _TITLES = {
 _NONE, _UNHELD = "(none)", "(not held)"
 
 
-def metric_rows(use: MeasuredUse) -> list[tuple[str, ...]]:
-    """Return each metric in numbers, in its own unit."""
-    return [
-        (
-            clean(row["metric"]),
-            count(row["n"]),
-            percent(row["zero_share"]),
-            measurement(row["mean"]),
-            *(measurement(row[f"p{percent_:g}"]) for percent_ in SHOWN),
-        )
-        for row in use.metrics
-    ]
-
-
-def job_rows(use: JobUse) -> list[tuple[str, ...]]:
-    """Return the distribution over jobs of each one's mean, under a heading."""
-    facts = use.jobs
-    told = []
-    if facts["unknown"]:
-        told.append(f"{count(facts['unknown'])} not in the trace")
-    if facts["without"]:
-        told.append(f"{plural(facts['without'], 'job')} more without a sample")
-    if facts["left_out"]:
-        told.append(f"{plural(facts['left_out'], 'sample')} of no job")
-    heading = "Jobs, by the mean of each"
-    if told:
-        heading += f" ({', '.join(told)})"
-    return [(heading,), ("jobs", count(facts["n"]), *_numbers(facts))]
-
-
-def by_rows(use: JobUse, top: int | None) -> list[tuple[str, ...]]:
-    """Return the samples of kinds of jobs, under a heading a property.
-
-    Args:
-        use: of one metric.
-        top: so many rows a property at most, most samples first; None = all. Size classes are
-            always all.
-    """
-    rows: list[tuple[str, ...]] = []
-    for by, found in use.by.items():
-        held = [row for row in found if row[by] != _UNHELD]
-        if all(row[by] == _NONE for row in held):
-            continue
-        rows.append((_TITLES[by],))
-        shown = held if top is None or by == "num_gpus" else held[:top]
-        rows += [_group_row(row, by) for row in shown]
-        hidden = held[len(shown) :]
-        if hidden:
-            samples = sum(row["n"] for row in hidden)
-            rows.append((f"{len(hidden):,} others", count(samples), *[""] * 4))
-    return rows
-
-
-def _group_row(row: dict[str, Any], by: str) -> tuple[str, ...]:
-    label = row[by].replace("-", "\u2013") if by == "num_gpus" else clean(row[by])
-    return (label, count(row["n"]), *_numbers(row))
-
-
-def _numbers(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(measurement(row[key]) for key in ("mean", "p50", "p90", "max"))
-
-
 def measurement(value: float | None) -> str:
     r"""Return a measurement in few characters, whatever its unit.
 
@@ -274,7 +208,62 @@ def measurement(value: float | None) -> str:
     if value is None or abs(value) < _LARGE:
         return number(value)
     digits, power = f"{value:.2e}".split("e")
-    return f"{digits}e{int(power)}".replace("-", "\u2212")
+    return f"{digits}e{int(power)}".replace("-", MINUS)
+
+
+_METRICS: Columns = (
+    ("n", "n", count),
+    ("at 0", "zero_share", percent),
+    ("mean", "mean", measurement),
+    *((f"P{point:g}", f"p{point:g}", measurement) for point in SHOWN),
+)
+_JOBS: Columns = (
+    ("n", "n", count),
+    ("mean", "mean", measurement),
+    ("P50", "p50", measurement),
+    ("P90", "p90", measurement),
+    ("max", "max", measurement),
+)
+
+
+def metrics_table(use: MeasuredUse) -> Table:
+    """Return each metric in numbers, in its own unit."""
+    return rows_table("metric", _METRICS, use.metrics, "metric")
+
+
+def jobs_table(use: JobUse, top: int | None) -> Table:
+    """Return the distribution over jobs of each one's mean, and the samples of kinds of jobs.
+
+    Args:
+        use: of one metric.
+        top: so many rows a property at most, most samples first; None = all. Size classes are
+            always all.
+    """
+    lines = [Line("jobs", cells_of(_JOBS, use.jobs), group=_jobs_heading(use.jobs))]
+    for by, found in use.by.items():
+        held = [row for row in found if row[by] != _UNHELD]
+        if all(row[by] == _NONE for row in held):
+            continue
+        title, label = _TITLES[by], size_text if by == "num_gpus" else clean
+        shown = held if top is None or by == "num_gpus" else held[:top]
+        lines += [Line(label(row[by]), cells_of(_JOBS, row), group=title) for row in shown]
+        hidden = held[len(shown) :]
+        if hidden:
+            samples = count(sum(row["n"] for row in hidden))
+            cells = [Cell(text) for text in (samples, *[""] * (len(_JOBS) - 1))]
+            lines.append(Line(f"{len(hidden):,} others", cells, group=title))
+    return Table("", [head for head, _, _ in _JOBS], lines)
+
+
+def _jobs_heading(facts: dict[str, Any]) -> str:
+    told = []
+    if facts["unknown"]:
+        told.append(f"{count(facts['unknown'])} not in the trace")
+    if facts["without"]:
+        told.append(f"{plural(facts['without'], 'job')} more without a sample")
+    if facts["left_out"]:
+        told.append(f"{plural(facts['left_out'], 'sample')} of no job")
+    return "Jobs, by the mean of each" + (f" ({', '.join(told)})" if told else "")
 
 
 #: Class of size -> the wider class that stands for it in short; others stay.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
+from windtunnel.report.answer_charts import curves
+from windtunnel.report.columns import rows_table, size_text, time_cell
+from windtunnel.report.format import count, duration, number, percent, plural
 from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Fact
 from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from windtunnel.report.columns import Columns
     from windtunnel.study.ledger import Entry, Missing
     from windtunnel.study.nodes_in_use import NodesInUse
     from windtunnel.study.validation import Validation
@@ -170,25 +174,13 @@ def _facts(found: Validation, best: Row) -> list[Fact]:
     facts = [
         Fact("Jobs compared", count(best["n"]), note=f"under {clean(best['policy'])}, the nearest")
     ]
-    if found.has_starts:
-        facts += [
-            Fact("Same wait", percent(best["same_share"]), note="within a second"),
-            Fact(
-                "Mean wait",
-                duration(best["avg_wait"]),
-                note=f"recorded {duration(best['recorded_avg_wait'])}",
-            ),
-            Fact(
-                "GPUs in use",
-                percent(best["utilization"]),
-                note=f"recorded {percent(best['recorded_utilization'])}",
-            ),
-        ]
+    facts.append(Fact("Same wait", percent(best["same_share"]), note="within a second"))
+    for label, key, text in (
+        ("Mean wait", "avg_wait", duration),
+        ("GPUs in use", "utilization", percent),
+    ):
+        facts.append(Fact(label, text(best[key]), note=f"recorded {text(best[f'recorded_{key}'])}"))
     return facts
-
-
-def _time(seconds: float | None) -> Cell:
-    return Cell(duration(seconds), exact_seconds(seconds))
 
 
 def missing_words(lacks: Sequence[Missing]) -> tuple[str, ...]:
@@ -203,148 +195,126 @@ def missing_words(lacks: Sequence[Missing]) -> tuple[str, ...]:
 
 def _ledger_part(entries: Sequence[Entry]) -> Part:
     """Return what each mechanism explains."""
-    lines = []
-    for entry in entries:
-        one = entry.verdict
-        off = (one.mean - one.recorded_mean, one.p90 - one.recorded_p90)
-        cells = [Cell(duration(value), exact_seconds(value)) for value in (*off, one.error)]
-        same = None if entry.decisions is None else entry.decisions.share
-        told = (Cell(percent(same)), Cell("yes" if one.stands else "no"))
-        name = entry.mechanism if entry is entries[0] else f"+ {entry.mechanism}"
-        lines.append(Line(name, [*cells, Cell(percent(one.explained)), *told]))
-    columns = ["mean off by", "P90 off by", "a job's wait", "explained", "decisions", "stands"]
+    rows = [
+        {
+            "mechanism": entry.mechanism if entry is entries[0] else f"+ {entry.mechanism}",
+            "mean": entry.verdict.mean - entry.verdict.recorded_mean,
+            "p90": entry.verdict.p90 - entry.verdict.recorded_p90,
+            "error": entry.verdict.error,
+            "explained": entry.verdict.explained,
+            "decisions": None if entry.decisions is None else entry.decisions.share,
+            "stands": "yes" if entry.verdict.stands else "no",
+        }
+        for entry in entries
+    ]
     lead = (
         f"The first {plural(entries[0].verdict.n, 'job')}, flown with one mechanism after another; "
         "explained: of what somebody is off by who always says the median wait; decisions: of the "
         "starts, recorded or the scheduler's from the recorded state, those that both make."
     )
-    return Part("What explains the waits", lead, [("Mechanisms", Table("With", columns, lines))])
+    table = rows_table("With", _LEDGER, rows, "mechanism", str)
+    return Part("What explains the waits", lead, [("Mechanisms", table)])
+
+
+_LEDGER: Columns = (
+    ("mean off by", "mean", time_cell),
+    ("P90 off by", "p90", time_cell),
+    ("a job's wait", "error", time_cell),
+    ("explained", "explained", percent),
+    ("decisions", "decisions", percent),
+    ("stands", "stands", str),
+)
+_RUNS: Columns = (
+    ("queueing", "queueing", str),
+    ("same wait", "same_share", percent),
+    ("mean error", "avg_error", time_cell),
+    ("median error", "p50_error", time_cell),
+    ("bias", "bias", time_cell),
+    ("mean wait", "avg_wait", time_cell),
+    ("recorded", "recorded_avg_wait", time_cell),
+    ("P90", "p90_wait", time_cell),
+    ("recorded", "recorded_p90_wait", time_cell),
+    ("use off by", "utilization_error", percent),
+    ("queue off by", "queue_error", number),
+)
+_NODES: Columns = (
+    ("hours", "hours", count),
+    ("replayed", "replayed", number),
+    ("recorded", "recorded", number),
+    ("mean error", "error", number),
+    ("correlation", "correlation", number),
+)
+#: What is told of the jobs of a size, and of those of an hour.
+_GROUPS: Columns = (
+    ("n", "n", count),
+    ("mean wait", "avg_wait", time_cell),
+    ("recorded", "recorded_avg_wait", time_cell),
+    ("P90", "p90_wait", time_cell),
+    ("recorded", "recorded_p90_wait", time_cell),
+    ("mean error", "avg_error", time_cell),
+    ("same wait", "same_share", percent),
+)
 
 
 def _runs_part(rows: list[Row]) -> Part:
-    lines = [
-        Line(
-            clean(row["policy"]),
-            [
-                Cell(row["queueing"]),
-                Cell(percent(row["same_share"])),
-                *(_time(row[key]) for key in ("avg_error", "p50_error", "bias")),
-                *(_time(row[key]) for key in ("avg_wait", "recorded_avg_wait")),
-                *(_time(row[key]) for key in ("p90_wait", "recorded_p90_wait")),
-                Cell(percent(row["utilization_error"])),
-                Cell(number(row["queue_error"])),
-            ],
-        )
-        for row in rows
-    ]
-    columns = ["queueing", "same wait", "mean error", "median error", "bias", "mean wait"]
-    columns += ["recorded", "P90", "recorded", "use off by", "queue off by"]
     lead = (
         "Error: |simulated - recorded wait| of a job; bias: mean of the difference. Use and queue: "
         "mean difference over hours, in shares of all GPUs and in waiting jobs."
     )
-    return Part("Policies, the nearest first", lead, [("Replays", Table("Policy", columns, lines))])
+    table = rows_table("Policy", _RUNS, rows, "policy")
+    return Part("Policies, the nearest first", lead, [("Replays", table)])
 
 
 def _nodes_part(nodes: Mapping[str, NodesInUse]) -> Part:
-    lines = []
-    for name, one in nodes.items():
-        told = one.summary()
-        cells = [Cell(count(told["hours"]))]
-        cells += [Cell(number(told[key])) for key in ("replayed", "recorded", "error")]
-        lines.append(Line(clean(name), [*cells, Cell(number(told["correlation"]))]))
+    rows = [{"policy": name, **one.summary()} for name, one in nodes.items()]
     first = next(iter(nodes.values()))
-
-    def draw() -> Any:
-        from windtunnel.report import answer_charts
-
-        step = max(1, len(first.time) // _POINTS)
-        rows = [
-            {"name": name, "day": time / 86400, "value": value}
-            for name, values in (("recorded", first.recorded), ("replayed", first.replayed))
-            for time, value in zip(
-                first.time[::step].tolist(), values[::step].tolist(), strict=True
-            )
-        ]
-        return answer_charts.curves(
-            rows,
-            x="day",
-            y="value",
-            x_title="Days after time 0",
-            y_title="Nodes in use",
-            names=["recorded", "replayed"],
-        )
-
+    both = {"recorded": first.recorded, "replayed": first.replayed}
     caption = f"Under {clean(next(iter(nodes)))}, means of an hour; n = {count(len(first.time))}."
-    table = Table("Policy", ["hours", "replayed", "recorded", "mean error", "correlation"], lines)
+    draw = partial(_over_time, first.time, both, "Nodes in use")
     return Part(
         "Nodes in use",
         "A node is in use while a job runs on it; means over the hours that both know.",
-        [("Nodes in use", table)],
+        [("Nodes in use", rows_table("Policy", _NODES, rows, "policy"))],
         [Drawing("nodes", "Nodes in use", caption, draw)],
     )
 
 
+def _over_time(time: Any, series: Mapping[str, Any], title: str, times: float = 1) -> Any:
+    """Return curves over days, at most so many points of each."""
+    step = max(1, len(time) // _POINTS)
+    rows = [
+        {"name": name, "day": at / 86400, "value": times * value}
+        for name, values in series.items()
+        for at, value in zip(time[::step].tolist(), values[::step].tolist(), strict=True)
+    ]
+    titles = {"x_title": "Days after time 0", "y_title": title}
+    return curves(rows, x="day", y="value", names=list(series), **titles)
+
+
 def _time_part(found: Validation, best: Row) -> Part:
-    curves = found.over_time(best["policy"])
-
-    def rows(key: str, times: float) -> list[Row]:
-        step = max(1, len(curves["time"]) // _POINTS)
-        return [
-            {"name": name, "day": day / 86400, "value": times * value}
-            for name, values in (("recorded", curves[f"recorded_{key}"]), ("replayed", curves[key]))
-            for day, value in zip(
-                curves["time"][::step].tolist(), values[::step].tolist(), strict=True
-            )
-        ]
-
-    def draw(key: str, title: str, times: float = 1) -> Any:
-        from windtunnel.report import answer_charts
-
-        return answer_charts.curves(
-            rows(key, times),
-            x="day",
-            y="value",
-            x_title="Days after time 0",
-            y_title=title,
-            names=["recorded", "replayed"],
-        )
-
+    told = found.over_time(best["policy"])
     caption = f"Means of an hour; n = {plural(best['n'], 'job')}."
+
+    def drawing(name: str, title: str, key: str, axis: str, times: float = 1) -> Drawing:
+        both = {"recorded": told[f"recorded_{key}"], "replayed": told[key]}
+        return Drawing(name, title, caption, partial(_over_time, told["time"], both, axis, times))
+
     drawings = [
-        Drawing(
-            "use", "GPUs in use", caption, lambda: draw("utilization", "Share of all GPUs, %", 100)
-        ),
-        Drawing("queue", "Jobs waiting", caption, lambda: draw("queue", "Jobs waiting")),
+        drawing("use", "GPUs in use", "utilization", "Share of all GPUs, %", 100),
+        drawing("queue", "Jobs waiting", "queue", "Jobs waiting"),
     ]
     return Part("Over time", "", [], drawings)
 
 
-def _compared(row: Row) -> list[Cell]:
-    return [
-        Cell(count(row["n"])),
-        *(_time(row[key]) for key in ("avg_wait", "recorded_avg_wait")),
-        *(_time(row[key]) for key in ("p90_wait", "recorded_p90_wait", "avg_error")),
-        Cell(percent(row["same_share"])),
-    ]
-
-
-_COLUMNS = ["n", "mean wait", "recorded", "P90", "recorded", "mean error", "same wait"]
-
-
 def _size_part(found: Validation, best: Row) -> Part:
-    lines = [
-        Line(row["size"].replace("-", "\u2013"), _compared(row))
-        for row in found.by_size(best["policy"])
-    ]
-    table = Table("GPUs of the job", _COLUMNS, lines)
+    rows = found.by_size(best["policy"])
+    table = rows_table("GPUs of the job", _GROUPS, rows, "size", size_text)
     return Part("By size of the job", "", [("Waits by size", table)])
 
 
 def _hour_part(found: Validation, best: Row) -> Part:
-    lines = [Line(f"{row['hour']}:00", _compared(row)) for row in found.by_hour(best["policy"])]
     clock = f"{clean(found.zone or 'UTC')} time" if found.epoch else "hours after time 0, modulo 24"
-    table = Table("Submitted at", _COLUMNS, lines)
-    return Part(
-        "By hour of submission", f"{clock[0].upper()}{clock[1:]}.", [("Waits by hour", table)]
-    )
+    rows = found.by_hour(best["policy"])
+    table = rows_table("Submitted at", _GROUPS, rows, "hour", "{}:00".format)
+    lead = f"{clock[0].upper()}{clock[1:]}."
+    return Part("By hour of submission", lead, [("Waits by hour", table)])

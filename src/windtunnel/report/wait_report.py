@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.predictors.waits import PERCENTS
+from windtunnel.report.answer_charts import wait_spans
+from windtunnel.report.columns import rows_table, size_text, time_cell
 from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, percent, plural
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, moment, notes_of, subtitle_of
@@ -13,6 +16,7 @@ from windtunnel.report.sections import Cell, Fact, Line, Table
 if TYPE_CHECKING:
     from windtunnel.predictors.wait_backtest import WaitBacktest
     from windtunnel.predictors.waits import Request, WaitPrediction
+    from windtunnel.report.columns import Columns
     from windtunnel.traces.trace import Trace
 
 _ALIKE = {
@@ -47,10 +51,7 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
             note=f"for {count(told.queued_gpus)} GPUs; {count(told.held_gpus)} GPUs are held",
         ),
     ]
-    lines = [
-        Line(f"P{p}", [Cell(duration(told.quantiles[p]), exact_seconds(told.quantiles[p]))])
-        for p in PERCENTS
-    ]
+    lines = [Line(f"P{p}", [time_cell(told.quantiles[p])]) for p in PERCENTS]
     table = Table("Quantile", ["wait"], lines)
     like = f" of the same {same}" if same else ""
     lead = f"Waits of the {plural(told.alike, 'latest request')}{like}."
@@ -131,53 +132,41 @@ def _span(low: float, high: float) -> str:
     return f"{duration(low)} to {duration(high)}"
 
 
+_SIZES: Columns = (
+    ("n", "n", count),
+    ("in the interval", "covered", percent),
+    ("median wait", "p50_wait", time_cell),
+    ("P90", "p90_wait", time_cell),
+)
+
+
 def _tested(test: WaitBacktest, trace: Trace) -> Part:
     numbers = test.summary()
     rows = test.by_size()
-    lines = [
-        Line(
-            row["size"].replace("-", "\u2013"),
-            [
-                Cell(count(row["n"])),
-                Cell(percent(row["covered"])),
-                Cell(duration(row["p50_wait"]), exact_seconds(row["p50_wait"])),
-                Cell(duration(row["p90_wait"]), exact_seconds(row["p90_wait"])),
-            ],
-        )
-        for row in rows
-    ]
+    sizes = rows_table("GPUs of the job", _SIZES, rows, "size", size_text)
     below = numbers["below"]
     shares = [
         Line(f"P{p}", [Cell(percent(below[str(p)]) if numbers["n"] else UNKNOWN)]) for p in PERCENTS
     ]
     tables = [
-        (
-            "Coverage by size of the job",
-            Table("GPUs of the job", ["n", "in the interval", "median wait", "P90"], lines),
-        ),
+        ("Coverage by size of the job", sizes),
         ("Waits at most the quantile", Table("Quantile", ["waits at most it"], shares)),
     ]
-
-    def draw() -> Any:
-        from windtunnel.report.answer_charts import wait_spans
-
-        kept = [row for row in rows if row["n"]]
-        spans = [
-            {
-                "size": row["size"],
-                "low": 1.0,
-                "middle": max(1.0, row["p50_wait"]),
-                "high": max(1.0, row["p90_wait"]),
-            }
-            for row in kept
-        ]
-        return wait_spans(spans, of="size", corner="GPUs of the job")
-
+    spans = [
+        {
+            "size": row["size"],
+            "low": 1.0,
+            "middle": max(1.0, row["p50_wait"]),
+            "high": max(1.0, row["p90_wait"]),
+        }
+        for row in rows
+        if row["n"]
+    ]
     drawing = Drawing(
         "held-back",
         "What was waited in the held-back part",
         f"Dots are medians, lines end at P90; n = {plural(numbers['n'], 'job')}.",
-        draw,
+        partial(wait_spans, spans, of="size", corner="GPUs of the job"),
     )
     lead = (
         f"Back-test on {plural(numbers['n'], 'job')} from {moment(trace, numbers['begin'])} "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.answer_charts import difference_spans
+from windtunnel.report.columns import rows_table, size_text, time_cell
 from windtunnel.report.format import (
     MINUS,
+    UNKNOWN,
     count,
     duration,
-    exact_seconds,
     is_known,
     number,
     percent,
@@ -23,6 +26,7 @@ from windtunnel.study.whatif import COVERAGE, DRAWS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.report.columns import Columns
     from windtunnel.study.fewest_nodes import FewestNodes
     from windtunnel.study.whatif import WhatIf
     from windtunnel.traces.trace import Trace
@@ -130,7 +134,7 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
         Line(
             count(nodes),
             [
-                Cell("jobs do not fit") if wait == float("inf") else _time(wait),
+                Cell("jobs do not fit") if wait == float("inf") else time_cell(wait),
                 Cell("yes" if wait <= limit else "no"),
             ],
         )
@@ -279,13 +283,9 @@ def _signed_number(value: float) -> str:
 
 def _change(name: str, value: float | None) -> str:
     if value is None or name in _TIMES:
-        return "\u2013" if value is None or not is_known(value) else _signed(value)
+        return UNKNOWN if value is None or not is_known(value) else _signed(value)
     text = f"{value * 100:+.1f} points" if name == "utilization" else _signed_number(value)
     return text.replace("-", MINUS)
-
-
-def _time(seconds: float | None) -> Cell:
-    return Cell(duration(seconds), exact_seconds(seconds))
 
 
 def _table_part(found: WhatIf, rows: Sequence[Row]) -> Part:
@@ -295,7 +295,7 @@ def _table_part(found: WhatIf, rows: Sequence[Row]) -> Part:
         name = row["measure"]
         ends = [_change(name, row[key]) for key in ("low", "high")]
         span = "" if row["low"] is None else " to ".join(ends)
-        cells = [Cell("\u2013" if row[key] is None else _value(name, row[key])) for key in keys]
+        cells = [Cell(UNKNOWN if row[key] is None else _value(name, row[key])) for key in keys]
         lines.append(Line(WORDS[name], [*cells, Cell(_change(name, row["change"])), Cell(span)]))
     heads = {"recorded": "recorded", "before": "as it is", "after": "as it might be"}
     columns = [*(heads[key] for key in keys), "change", f"{percent(COVERAGE)} interval"]
@@ -310,40 +310,25 @@ def _table_part(found: WhatIf, rows: Sequence[Row]) -> Part:
         for row in rows
         if row["measure"] in _TIMES and row["low"] is not None
     ]
-
-    def draw() -> Any:
-        from windtunnel.report.answer_charts import difference_spans
-
-        return difference_spans(spans, of="what", title="Change, minutes")
-
     drawing = Drawing(
         "changes",
         "The changes with their intervals",
         f"Left of the line is shorter; n = {plural(found.num_pairs, 'job')}.",
-        draw,
+        partial(difference_spans, spans, of="what", title="Change, minutes"),
     )
     lead = f"Over the {plural(found.num_pairs, 'job')} that finish in both runs."
     return Part("In numbers", lead, [("Before and after", table)], [drawing] if spans else [])
 
 
+_SIZES: Columns = (
+    ("n", "n", count),
+    ("mean wait now", "before_avg_wait", time_cell),
+    ("then", "after_avg_wait", time_cell),
+    ("P90 now", "before_p90_wait", time_cell),
+    ("then", "after_p90_wait", time_cell),
+)
+
+
 def _size_part(found: WhatIf) -> Part:
-    lines = [
-        Line(
-            row["size"].replace("-", "\u2013"),
-            [
-                Cell(count(row["n"])),
-                *(
-                    _time(row[key])
-                    for key in (
-                        *("before_avg_wait", "after_avg_wait"),
-                        *("before_p90_wait", "after_p90_wait"),
-                    )
-                ),
-            ],
-        )
-        for row in found.by_size()
-    ]
-    columns = ["n", "mean wait now", "then", "P90 now", "then"]
-    return Part(
-        "By size of the job", "", [("Waits by size", Table("GPUs of the job", columns, lines))]
-    )
+    table = rows_table("GPUs of the job", _SIZES, found.by_size(), "size", size_text)
+    return Part("By size of the job", "", [("Waits by size", table)])

@@ -10,11 +10,13 @@ from described_traces import HELD_MINUTES, bare, held
 
 from windtunnel.errors import TraceError, WindtunnelError
 from windtunnel.report.measured_use import measured_use
-from windtunnel.report.summary_rows import JOB_COLUMNS, by_rows, job_rows, metric_rows
+from windtunnel.report.summary_rows import jobs_table, metrics_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from windtunnel.report.sections import Table
 
 #: The readings: all, those of job a, those of job b.
 ALL = [10.0, 20.0, 30.0, 40.0, 80.0, 0.0, 100.0, 7.0, 5.0]
@@ -69,15 +71,19 @@ def test_samples_are_of_the_jobs_that_held_the_gpus(minutes: Path) -> None:
 
 def test_rows_show_every_sample_once(minutes: Path) -> None:
     use = measured_use(held(), minutes)
-    assert metric_rows(use)[0][:4] == ("gpu_util", "9", "11 %", "32.4")
-    jobs = job_rows(use.jobs["gpu_util"])
-    assert jobs[0] == ("Jobs, by the mean of each (3 samples of no job)",)
-    assert all(len(row) == 1 + len(JOB_COLUMNS) for row in jobs if len(row) > 1)
-    rows = by_rows(use.jobs["gpu_util"], 1)
+    assert _rows(metrics_table(use))[0][:4] == ("gpu_util", "9", "11 %", "32.4")
+    table = jobs_table(use.jobs["gpu_util"], 1)
+    assert table.lines[0].group == "Jobs, by the mean of each (3 samples of no job)"
+    rows = _rows(table)
+    assert all(len(row) == 1 + len(table.columns) for row in rows)
     assert ("ann", "4", "25.0", "25.0", "37.0", "40.0") in rows
     assert ("1 others", "2", "", "", "", "") in rows
-    whole = by_rows(use.jobs["gpu_util"], None)
-    assert sum(int(row[1]) for row in whole if len(row) > 1) == 2 * (len(OF_A) + len(OF_B))
+    whole = _rows(jobs_table(use.jobs["gpu_util"], None))[1:]
+    assert sum(int(row[1]) for row in whole) == 2 * (len(OF_A) + len(OF_B))
+
+
+def _rows(table: Table) -> list[tuple[str, ...]]:
+    return [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
 
 
 def test_a_trace_without_holdings_says_why_jobs_cannot_be_told(minutes: Path) -> None:
@@ -110,9 +116,8 @@ def test_jobs_that_samples_name_are_joined_by_name(tmp_path: Path) -> None:
     jobs = use.jobs["DCGM_FI_DEV_GPU_UTIL"].jobs
     assert (jobs["n"], jobs["unknown"], jobs["without"]) == (2, 1, 1)
     assert jobs["max"] == 80.0
-    assert job_rows(use.jobs["DCGM_FI_DEV_GPU_UTIL"])[0] == (
-        "Jobs, by the mean of each (1 not in the trace, 1 job more without a sample)",
-    )
+    heading = jobs_table(use.jobs["DCGM_FI_DEV_GPU_UTIL"], None).lines[0].group
+    assert heading == "Jobs, by the mean of each (1 not in the trace, 1 job more without a sample)"
 
 
 def test_no_room_for_temporary_files_is_told(
