@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from windtunnel.quantiles import quantiles
 from windtunnel.report.chart.axes import EDGE, limits
-from windtunnel.report.format import is_known
+from windtunnel.report.format import is_known, unit_for
 from windtunnel.report.names import clean, labels
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.observe.groups import NONE
@@ -113,7 +113,7 @@ def time_unit(seconds: float) -> tuple[str, float]:
     >>> time_unit(10 * 86400), time_unit(7200)
     (('days', 86400.0), ('minutes', 60.0))
     """
-    return next((u for u in _UNITS if seconds >= 3 * u[1]), _UNITS[-1])
+    return unit_for(seconds, _UNITS, 3)
 
 
 def round_times(longest: float) -> list[float]:

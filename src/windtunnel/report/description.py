@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.characterize import overview, shares
+from windtunnel.characterize.facts import source_fact
+from windtunnel.characterize.headlines import headlines
+from windtunnel.characterize.summary import cluster_summary
 from windtunnel.report import headline_rows, summary_rows
+from windtunnel.report.format import duration, gpu_time, plural
 from windtunnel.report.unanswered import Unanswered, unanswered
 
 if TYPE_CHECKING:
@@ -80,11 +85,6 @@ def describe_trace(
             submission, start and end, and of the GPUs of the whole job.
         on_done: called `STEPS` times.
     """
-    from windtunnel.characterize import overview, shares
-    from windtunnel.characterize.facts import source_fact
-    from windtunnel.characterize.headlines import headlines
-    from windtunnel.characterize.summary import cluster_summary
-
     numbers = overview(trace.jobs)
     on_done("overview")
     tables = {}
@@ -115,8 +115,6 @@ def _contradictions(
     summary: ClusterSummary, other: ClusterSummary | None, *, source_times: bool
 ) -> list[str]:
     """Return what the source's own figures say otherwise, in a sentence."""
-    from windtunnel.report.format import plural
-
     if other is None:
         return []
     here = "the source's own figures" if source_times else "submission, start and end"
@@ -147,8 +145,6 @@ def described_data(found: Description) -> dict[str, Any]:
     where there is no other), ``headlines`` (list), ``cannot_be_had`` (list of ``reason``,
     ``numbers``), ``telemetry`` (list), ``notes``.
     """
-    from dataclasses import asdict
-
     return {
         "overview": found.overview,
         "shares": found.shares,
@@ -167,8 +163,6 @@ def described_data(found: Description) -> dict[str, Any]:
 
 def in_a_sentence(found: Description) -> str:
     """Return the trace in a sentence, of what it tells: jobs, users, span, GPU time, medians."""
-    from windtunnel.report.format import duration, gpu_time, plural
-
     facts = found.overview
     if not facts["num_jobs"]:
         return "There is no job in this trace."

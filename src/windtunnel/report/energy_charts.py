@@ -17,6 +17,7 @@ from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import beside, data, on_paper, over
 from windtunnel.report.chart.axes import Axis
 from windtunnel.report.chart.series import FONT, Series
+from windtunnel.report.format import unit_for
 from windtunnel.report.palette import INK, MUTED, SERIES, SHADE
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _DARKEST = 4.0
 _BLUES = ("#e8f1f8", "#08306b")
 #: Configurations this many times beyond the front and the default are not drawn beside them.
 _FAR = 1.5
+_TIMES = (("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+_ENERGIES = (("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1.0))
 #: Regrets that differ by this factor are drawn on a logarithmic axis.
 _WIDE = 20.0
 
@@ -44,22 +47,6 @@ def title_of(workload: Workload, eta: float) -> str:
     runs = sum(len(epochs) for epochs in workload.epochs.values())
     cells = sum(len(sweep.power_limits) for sweep in workload.sweeps.values())
     return f"{workload.name}, \u03b7 = {eta:g}: {cells} configurations, {runs} recorded runs"
-
-
-def time_unit(seconds: float) -> tuple[str, float]:
-    """Return the unit that suits a time, and its seconds."""
-    for name, size in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 3 * size:
-            return name, size
-    return "s", 1.0
-
-
-def energy_unit(joules: float) -> tuple[str, float]:
-    """Return the unit that suits an energy, and its joules."""
-    for name, size in (("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3)):
-        if joules >= size:
-            return name, size
-    return "J", 1.0
 
 
 def pareto_rows(workload: Workload, eta: float) -> list[dict[str, Any]]:
@@ -100,8 +87,8 @@ def pareto_chart(workload: Workload, eta: float) -> Any:
     """Return energy against time to the target: a point a feasible configuration, and the front."""
     every = pareto_rows(workload, eta)
     rows = _near(every)
-    time_name, second = time_unit(float(np.median([row["tta_s"] for row in rows])))
-    energy_name, joule = energy_unit(float(np.median([row["eta_j"] for row in rows])))
+    time_name, second = unit_for(float(np.median([row["tta_s"] for row in rows])), _TIMES, 3)
+    energy_name, joule = unit_for(float(np.median([row["eta_j"] for row in rows])), _ENERGIES)
     for row in rows:
         row["time"], row["energy"] = row["tta_s"] / second, row["eta_j"] / joule
     room = {"zero": False, "padding": 8}

@@ -147,11 +147,22 @@ def gpu_time(seconds: float | None) -> str:
     return f"{number(seconds / _HOUR)} GPU h"
 
 
+def unit_for(
+    value: float, units: Sequence[tuple[str, float]], least: float = 1.0
+) -> tuple[str, float]:
+    """Return the first (name, size) of units of which a value is at least so many, else the last.
+
+    >>> unit_for(7200, (("h", 3600), ("min", 60))), unit_for(7200, (("h", 3600), ("min", 60)), 3)
+    (('h', 3600), ('min', 60))
+    """
+    return next((unit for unit in units if abs(value) >= least * unit[1]), units[-1])
+
+
 def _scaled(value: float | None, units: Sequence[tuple[str, float]]) -> str:
     """Return a value in the largest unit of which there is one at least, else in the smallest."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    name, size = next((u for u in units if abs(value) >= u[1]), units[-1])
+    name, size = unit_for(value, units)
     return f"{number(value / size)} {name}"
 
 

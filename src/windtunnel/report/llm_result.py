@@ -26,6 +26,7 @@ from windtunnel.report.palette import MUTED, SERIES
 from windtunnel.report.result import Part, Result, table_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.report.serving_page import section
+from windtunnel.serving.llm_costs import LinearCost
 from windtunnel.serving.llm_limits import AT_MOST
 
 if TYPE_CHECKING:
@@ -119,8 +120,6 @@ def llm_result(
 
 def model_words(model: LlmModel) -> list[str]:
     """Return what a model costs and how it forms batches, a sentence each."""
-    from windtunnel.serving.llm_costs import LinearCost
-
     said = [f"iterations cost what the model's form {model.cost.form} says"]
     if isinstance(model.cost, LinearCost):
         a, b, c, d, q = model.cost.costs

@@ -6,10 +6,8 @@ and GPU types can be picked on the page itself, and no job can be told from it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Part, Result, notes_of, subtitle_of, table_of
 from windtunnel.report.result_page import page_context
 from windtunnel.report.sections import Fact
-from windtunnel.report.templating import render
+from windtunnel.report.templating import embedded, own_script, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,10 +131,6 @@ def _periods(dates: list[str]) -> tuple[np.ndarray, str]:
 
 def _page(answer: Result, found: Calendar, cluster: ClusterSpec, command: str) -> str:
     """Return the page: one file, offline, with a script of its own and nothing else's."""
-    from markupsafe import Markup
-
-    # A text of ours; names stand in the options, escaped, and data cannot end their element.
-    script = Markup(files("windtunnel.report").joinpath("templates/calendar.js").read_text("utf-8"))  # noqa: S704
     several = [at for at, name in enumerate(DIMENSIONS) if len(found.values[name]) > 1]
     data = {
         "dates": found.dates,
@@ -146,7 +140,6 @@ def _page(answer: Result, found: Calendar, cluster: ClusterSpec, command: str) -
         "ends": _short(WAITS),
         "groups": [_group(found, at) for at in range(len(found.groups))],
     }
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     names = list(DIMENSIONS)
     context = page_context(answer, command) | {
         "lead": "Pick a partition, an account, a QOS or a GPU type: the page holds sums, and adds "
@@ -158,8 +151,8 @@ def _page(answer: Result, found: Calendar, cluster: ClusterSpec, command: str) -
             (f"filter-{at}", DIMENSIONS[names[at]], labels(found.values[names[at]], 40))
             for at in several
         ],
-        "days": Markup(text),  # noqa: S704 - as above
-        "scripts": [script],
+        "days": embedded(data, compact=True),
+        "scripts": [own_script("calendar.js")],
     }
     return render("calendar.html.j2", context)
 

@@ -113,13 +113,8 @@ def measured_use(trace: Trace, path: str | Path) -> MeasuredUse:
             no room for temporary files.
     """
     from windtunnel.characterize.telemetry_counts import percentiles
-    from windtunnel.telemetry import open_telemetry
 
-    telemetry = open_telemetry(path, epoch=trace.metadata.epoch)
-    with _room(str(path)) as (folder, backend):
-        file = str(folder / "samples.parquet")
-        telemetry.write_parquet(file)
-        samples = with_jobs_named(_samples(backend, file), trace.jobs)
+    with _stored(trace, path) as (telemetry, samples):
         rows = percentiles(samples, at=sorted({*SHOWN, *CURVE})).to_pylist()
         jobs, why = _jobs_of(trace, samples, [row["metric"] for row in rows])
     return MeasuredUse(
@@ -149,15 +144,21 @@ def stored_samples(trace: Trace, path: str | Path) -> Iterator[tuple[Any, list[s
     Raises:
         WindtunnelError: the telemetry cannot be read, or there is no room for temporary files.
     """
+    with _stored(trace, path) as (_, samples):
+        names = samples.select("metric").distinct().to_pyarrow()["metric"].to_pylist()
+        yield samples, sorted(names)
+
+
+@contextmanager
+def _stored(trace: Trace, path: str | Path) -> Iterator[tuple[Any, Any]]:
+    """Lend telemetry that has been read, and its samples in the trace's time."""
     from windtunnel.telemetry import open_telemetry
 
     telemetry = open_telemetry(path, epoch=trace.metadata.epoch)
     with _room(str(path)) as (folder, backend):
         file = str(folder / "samples.parquet")
         telemetry.write_parquet(file)
-        samples = with_jobs_named(_samples(backend, file), trace.jobs)
-        names = samples.select("metric").distinct().to_pyarrow()["metric"].to_pylist()
-        yield samples, sorted(names)
+        yield telemetry, with_jobs_named(_samples(backend, file), trace.jobs)
 
 
 @contextmanager

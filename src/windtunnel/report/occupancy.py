@@ -6,11 +6,11 @@ cell for some nodes and a span of time: the share of their GPUs that jobs held, 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import WIDTH, on_page, over
@@ -23,6 +23,7 @@ from windtunnel.report.palette import SERIES
 from windtunnel.report.result import Drawing, Part, Result
 from windtunnel.report.result_page import result_page
 from windtunnel.report.stays import stay_times
+from windtunnel.report.templating import embedded
 from windtunnel.report.threads import slices, thread_name
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.observe.holdings import has_nodes
@@ -226,29 +227,22 @@ def occupancy_page(
 def alive(chart: Any, name: str) -> Any:
     """Return a chart as markup that `scripts` bring to life: tooltips, and zooming over time.
 
-    Names in the data cannot leave their place: the specification is JSON without an angle bracket.
-
     Args:
         chart: an Altair chart with a time axis.
         name: letters, digits and hyphens; unique in the page.
     """
-    from markupsafe import Markup
-
     zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}
     spec = chart.to_dict(validate=False)  # thousands of cells; the tests draw it checked
     fit = {"type": "fit-x", "contains": "padding"}
     spec |= {"width": "container", "autosize": fit, "params": [zoom]}
-    text = json.dumps(spec, allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
-    return Markup(  # noqa: S704 - no text of it can end the element
-        f'<div class="chart live" id="{name}"></div>\n'
-        f'<script type="application/json" data-chart="{name}">{text}</script>'
-    )
+    return Markup(
+        '<div class="chart live" id="{0}"></div>\n'
+        '<script type="application/json" data-chart="{0}">{1}</script>'
+    ).format(name, embedded(spec))
 
 
 def scripts() -> list[Any]:
     """Return what brings every `alive` chart of a page to life; once a page, at its end."""
-    from markupsafe import Markup
-
     from windtunnel.report.figures.writing import vega_script
 
     start = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from windtunnel.energy.intensity import J_PER_KWH
 from windtunnel.report.curves import MAX_BINS, span, time_unit
+from windtunnel.report.format import unit_for
 from windtunnel.report.names import clean, labels
 from windtunnel.sim.timeline import resample
 
@@ -37,8 +38,7 @@ def power_unit(watts: float) -> tuple[str, float]:
     >>> power_unit(45_000.0)
     ('kW', 1000.0)
     """
-    units = (("MW", 1e6), ("kW", 1e3))
-    return next((unit for unit in units if watts >= 2 * unit[1]), ("W", 1.0))
+    return unit_for(watts, (("MW", 1e6), ("kW", 1e3), ("W", 1.0)), 2)
 
 
 def energy_unit(joules: float) -> tuple[str, float]:
@@ -47,8 +47,8 @@ def energy_unit(joules: float) -> tuple[str, float]:
     >>> energy_unit(9e10)
     ('MWh', 3600000000.0)
     """
-    units = (("GWh", 1e6 * J_PER_KWH), ("MWh", 1e3 * J_PER_KWH))
-    return next((unit for unit in units if joules >= 2 * unit[1]), ("kWh", J_PER_KWH))
+    units = (("GWh", 1e6 * J_PER_KWH), ("MWh", 1e3 * J_PER_KWH), ("kWh", J_PER_KWH))
+    return unit_for(joules, units, 2)
 
 
 def times_of(books: Mapping[str, Account]) -> tuple[float, float, str, float]:

@@ -6,6 +6,8 @@ import html
 import re
 from typing import Any
 
+from windtunnel.report import renderer
+
 _ROOT = re.compile(r"<svg\b[^>]*>")
 _VIEW_BOX = re.compile(r'viewBox="([-\d. ]+)"')
 _LOCAL_ID = re.compile(r'(\bid="|url\(#|href="#)([\w-]+)')
@@ -24,11 +26,9 @@ def to_svg(chart: Any, *, name: str, label: str) -> str:
         name: letters, digits and hyphens; unique in the page.
         label: what the picture shows, in a sentence; escaped here.
     """
-    from windtunnel.report import renderer
-
     spec = chart if isinstance(chart, dict) else chart.to_dict(validate=False)
     svg = renderer.vegalite_to_svg(spec)
-    svg = _renamed(svg, name)
+    svg = renamed(svg, name)
     svg = _PATH.sub(lambda match: _LONG_NUMBER.sub(r"\1", match[0]), svg)
     box = _VIEW_BOX.search(svg)
     view = box[1] if box else "0 0 440 300"
@@ -36,8 +36,13 @@ def to_svg(chart: Any, *, name: str, label: str) -> str:
     return _ROOT.sub(lambda _: root, svg, count=1)
 
 
-def _renamed(svg: str, name: str) -> str:
-    """Return the picture with its ids numbered from 1 (Vega's count goes on over a process)."""
+def renamed(svg: str, name: str) -> str:
+    """Return the picture with its ids numbered from 1 (Vega's count goes on over a process).
+
+    Args:
+        svg: the picture.
+        name: what its ids begin with.
+    """
     numbers: dict[str, int] = {}
 
     def rename(match: re.Match[str]) -> str:
@@ -54,8 +59,6 @@ def to_png(chart: Any, *, scale: float = 2.0) -> bytes:
         chart: an Altair chart.
         scale: pixels per chart pixel.
     """
-    from windtunnel.report import renderer
-
     spec = {**chart.to_dict(validate=False), "background": "white"}
     spec["config"] = {**spec.get("config", {}), "background": "white"}
     return renderer.vegalite_to_png(spec, scale=scale)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 import windtunnel
 from windtunnel import storage
 from windtunnel.report import palette
@@ -18,8 +20,6 @@ from windtunnel.report.templating import render
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-
-    from markupsafe import Markup
 
     from windtunnel.report.result import Result
 
@@ -101,8 +101,6 @@ def _shown(result: Result) -> list[tuple[Part, list[Figure]]]:
 
 
 def _figure(drawing: Drawing) -> Figure:
-    from markupsafe import Markup
-
     with unchecked():
         chart = drawing.draw()
     if chart is None:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     Rows = Sequence[dict[str, Any]]
 
-#: Width and height of a panel's plotting area, px.
-WIDTH, HEIGHT = 300, 230
-PAGE_WIDTH, PAGE_HEIGHT = 390, 260
+#: Width and height of a plotting area, px.
+WIDTH, HEIGHT = 390, 260
 #: Points of a curve, at most.
 _POINTS = 300
 #: Kinds of models drawn one by one.
@@ -83,18 +82,18 @@ def serving_chart(outcome: ServingOutcome) -> Any:
 
 def latency_chart(outcome: ServingOutcome) -> Any:
     """Return latency by kind of model, for a page."""
-    return on_page(over(_latency(outcome), width=PAGE_WIDTH, height=PAGE_HEIGHT))
+    return on_page(over(_latency(outcome), width=WIDTH, height=HEIGHT))
 
 
 def queue_chart(outcome: ServingOutcome) -> Any:
     """Return the number in the system over time, for a page."""
-    return on_page(over(_queue(outcome), width=PAGE_WIDTH, height=PAGE_HEIGHT))
+    return on_page(over(_queue(outcome), width=WIDTH, height=HEIGHT))
 
 
 def _latency(outcome: ServingOutcome) -> Any:
     rows = latency_rows(outcome)
     names = list(dict.fromkeys(row["model"] for row in rows))
-    models = Series("model", names, legend=True, room=PAGE_WIDTH, symbol="stroke")
+    models = Series("model", names, legend=True, room=WIDTH, symbol="stroke")
     y = Axis("share", "Requests answered, % (the rest was refused)", domain=(0, 100))
     tips: Tips = {
         "model": ("model", ""),
@@ -113,8 +112,6 @@ def _queue(outcome: ServingOutcome) -> Any:
     return marks.steps(rows, x, y, tips=tips, strokeWidth=1.2, color=black)
 
 
-#: Width and height of a plotting area, px.
-WIDTH, HEIGHT = 390, 260
 #: Axis -> title, with its unit.
 TITLES = {
     "rate": "Rate, requests/s",

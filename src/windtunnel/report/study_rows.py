@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.errors import SpecError
 from windtunnel.report.format import MINUS, UNKNOWN, count, number, plural
 from windtunnel.report.measures import BY_KEY
 from windtunnel.report.names import clean
@@ -188,8 +189,6 @@ def averages(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
     Raises:
         SpecError: an unknown metric.
     """
-    from windtunnel.errors import SpecError
-
     wanted = list(metrics)
     for metric in wanted:
         if metric not in results.metrics:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import palette
@@ -14,7 +12,7 @@ from windtunnel.report.measures import BY_KEY
 from windtunnel.report.names import clean
 from windtunnel.report.result import Part, Result, notes_of, subtitle_of, table_of
 from windtunnel.report.result_page import page_context
-from windtunnel.report.templating import render
+from windtunnel.report.templating import embedded, own_script, render
 from windtunnel.study.closed_loop import is_closed
 from windtunnel.study.resolving import cluster_of
 
@@ -86,19 +84,13 @@ def surface_answer(
 
 def surface_page(answer: Result, surface: Surface, points: Sequence[Point], command: str) -> str:
     """Return the page: one file, offline, with a script of its own and nothing else's."""
-    from markupsafe import Markup
-
-    # A text of ours; names stand in the data alone, which cannot end its element.
-    script = Markup(files("windtunnel.report").joinpath("templates/surface.js").read_text("utf-8"))  # noqa: S704
-    text = json.dumps(page_data(surface, points), allow_nan=False, separators=(",", ":"))
-    text = text.replace("<", "\\u003c").replace("&", "\\u0026")
     context = page_context(answer, command) | {
-        "surface": Markup(text),  # noqa: S704 - as above
+        "surface": embedded(page_data(surface, points), compact=True),
         "axes": [
             (f"axis-{place}", _label(n), v) for place, (n, v) in enumerate(surface.axes.items())
         ],
         "measures": [(n, BY_KEY[n].label) for n in MEASURES if BY_KEY[n].kind != "word"],
-        "scripts": [script],
+        "scripts": [own_script("surface.js")],
     }
     return render("surface.html.j2", context)
 
@@ -179,13 +171,9 @@ def _label(name: str) -> str:
 
 
 def _word(value: float | str) -> str:
-    return (
-        clean(value)
-        if isinstance(value, str)
-        else count(value)
-        if isinstance(value, int)
-        else f"{value:g}"
-    )
+    if isinstance(value, str):
+        return clean(value)
+    return count(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _short(value: float) -> float:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from hashlib import sha256
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from windtunnel.report.format import glue
 
@@ -38,6 +42,25 @@ def render(template: str, context: dict[str, Any]) -> str:
     environment.filters["glue"] = glue
     page = str(environment.get_template(template).render(context))
     return page.replace(_HEAD, _HEAD + _policy(context.get("scripts", ())), 1)
+
+
+def embedded(data: Any, *, compact: bool = False) -> Markup:
+    """Return plain data as the content of a script element of JSON.
+
+    No text of it can leave its place: there is no angle bracket in it.
+
+    Args:
+        data: without infinities.
+        compact: without spaces.
+    """
+    text = json.dumps(data, allow_nan=False, separators=(",", ":") if compact else None)
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - see above
+
+
+def own_script(name: str) -> Markup:
+    """Return a script of ours, a file beside the templates."""
+    text = files("windtunnel.report").joinpath("templates", name).read_text("utf-8")
+    return Markup(text)  # noqa: S704 - ours
 
 
 def _policy(scripts: Sequence[str]) -> str:

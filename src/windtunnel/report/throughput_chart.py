@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from windtunnel.throughput.training import TrainingModel
 
 
-WIDTH, HEIGHT = 420, 260
+#: Width and height of a plotting area, px.
+WIDTH, HEIGHT = 460, 260
 
 
 def curve_chart(model: TrainingModel, rows: list[dict[str, Any]]) -> Any:
@@ -112,9 +113,6 @@ def share_chart(rows: list[dict[str, Any]], num_gpus: int) -> Any:
     bars = marks.bars(drawn, x, names("job", jobs), schedulers, text="label")
     shared = f"{num_gpus} GPUs shared by {len(rows) // max(1, len(found))} jobs"
     return on_paper(over(bars, width=WIDTH, height=62 * max(1, len(jobs)), title=shared))
-
-
-WIDTH, HEIGHT = 460, 260
 
 
 def loss_chart(found: Sequence[LossDifference], reference: str, window: int) -> Any:

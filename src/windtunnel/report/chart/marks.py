@@ -256,10 +256,7 @@ def bars(
         rows = [{**row, "place": order.index(row[series.field])} for row in rows]
         channels["order"] = alt.Order("place:Q")
     elif series is not None:
-        made = alt.XOffset if upright else alt.YOffset
-        scale = alt.Scale(domain=list(series.names))
-        offset = made(f"{series.field}:N", sort=list(series.names), scale=scale)
-        channels["xOffset" if upright else "yOffset"] = offset
+        channels = _beside(series, "xOffset" if upright else "yOffset")
     source = data(rows)
     drawn = mark(source, "bar", x, y, series=series, tips=tips, style=style, **channels)
     if not text:
@@ -268,6 +265,15 @@ def bars(
     look: dict[str, Any] = {"align": "left", "fontSize": 9, **turned}
     x, y = replace(x, end=""), replace(y, end="")  # a bar has two ends, its text stands at one
     return alt.layer(drawn, texts(source, x, y, text, channels=channels, **look))
+
+
+def _beside(series: Series, channel: str) -> dict[str, Any]:
+    """Return the encoding that sets the series of a name beside each other."""
+    import altair as alt
+
+    made = {"xOffset": alt.XOffset, "yOffset": alt.YOffset}[channel]
+    names = list(series.names)
+    return {channel: made(f"{series.field}:N", sort=names, scale=alt.Scale(domain=names))}
 
 
 def forest(
@@ -301,15 +307,8 @@ def forest(
         size: of a dot.
         marks: encodings of the dots.
     """
-    from dataclasses import replace
-
-    import altair as alt
-
     source = data(rows) if isinstance(rows, list) else rows
-    apart: dict[str, Any] = {}
-    if beside and series is not None:
-        scale = alt.Scale(domain=list(series.names))
-        apart["yOffset"] = alt.YOffset(f"{series.field}:N", sort=list(series.names), scale=scale)
+    apart = _beside(series, "yOffset") if beside and series is not None else {}
     black, blue = colours(2)
     plain = {} if series is not None else {"color": blue}
     layers = [guide(at, rows=source if by else None, by=by) for at in guides]
@@ -342,8 +341,6 @@ def boxes(
         names: the axis of what they are of.
         lying: along x.
     """
-    from dataclasses import replace
-
     import altair as alt
 
     # A logarithmic axis has no 0: its edge stands for it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import storage
+from windtunnel.report import renderer
+from windtunnel.report.render import to_png
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +31,6 @@ def write_chart(out: Path, chart: Any, title: str = "") -> None:
 
 
 def _bytes(ending: str, chart: Any, title: str) -> bytes:
-    from windtunnel.report import renderer
-    from windtunnel.report.render import to_png
-
     if ending == ".png":
         return to_png(chart)
     spec = chart.to_dict(validate=False)

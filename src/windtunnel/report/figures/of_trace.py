@@ -33,7 +33,7 @@ from windtunnel.report.figures.collecting import (
     within,
 )
 from windtunnel.report.figures.panels import Plan, bars, boxes, by_panel, curves, framed
-from windtunnel.report.format import plural
+from windtunnel.report.format import plural, unit_for
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 #: Averages of a curve over time, and points of a curve over users, at most.
 _MOST_STEPS, _MOST_POINTS = 300, 400
-_DAY, _HOUR = 86_400.0, 3600.0
 #: Metrics of one source of telemetry that are drawn.
 _MOST_METRICS = 12
 _WHOLE = 100.0
@@ -162,10 +161,8 @@ def _levels(series: Series, of: str) -> Answer:
         return Answer(table, 0, 0)
 
     times = np.asarray(table["time"].to_numpy(), dtype=np.float64)
-    span = times[-1] - times[0]
-    unit, name = next(
-        (u, n) for u, n in ((_DAY, "days"), (_HOUR, "hours"), (1.0, "s")) if span >= 3 * u or u == 1
-    )
+    units = (("days", 86_400.0), ("hours", 3600.0), ("s", 1.0))
+    name, unit = unit_for(times[-1] - times[0], units, 3)
     drawn = pa.table(
         {
             "at": pa.array((times - times[0]) / unit, pa.float64()),

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import base64
 import functools
-import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.csv as pcsv
+from markupsafe import Markup
+
 import windtunnel
 from windtunnel import storage
 from windtunnel.errors import SpecError, quote
+from windtunnel.report import renderer
 from windtunnel.report.chart.arrange import unchecked
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.palette import dark_pairs
+from windtunnel.report.render import renamed
 from windtunnel.report.result import Drawing, Part, Result, table_of
 from windtunnel.report.result_page import result_page
-from windtunnel.report.templating import render
+from windtunnel.report.templating import embedded, render
 from windtunnel.traces.spreadsheet import guarded_table
 
 if TYPE_CHECKING:
@@ -38,7 +42,6 @@ FORMATS: tuple[str, ...] = ("svg", "pdf", "png", "html")
 _POINTS = 72.0
 _PNG_DPI = 300.0
 _ROOT = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')
-_LOCAL_ID = re.compile(r'(\bid="|url\(#|href="#)([\w-]+)')
 
 
 def checked_formats(words: Sequence[str]) -> tuple[str, ...]:
@@ -115,8 +118,6 @@ def write_figures(
 
 def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str]) -> str:
     """Write the files of one figure and return its picture as SVG."""
-    import pyarrow.csv as pcsv
-
     assert one.data.table is not None  # noqa: S101 (the caller's condition, for the type checker)
     name = one.figure.name
     pcsv.write_csv(guarded_table(one.data.table), folder / f"{name}.csv")
@@ -143,25 +144,13 @@ def to_paper_svg(spec: dict[str, Any], look: Look) -> str:
         spec: Vega-Lite.
         look: whose ``paper`` is the width in inch.
     """
-    from windtunnel.report import renderer
-
-    svg = _numbered(renderer.vegalite_to_svg(spec))
+    svg = renamed(renderer.vegalite_to_svg(spec), "part")
 
     def fit(match: re.Match[str]) -> str:
         height = look.paper * float(match[3]) / float(match[2])
         return f'{match[1]} width="{look.paper:g}in" height="{height:.4f}in"'
 
     return _ROOT.sub(fit, svg, count=1)
-
-
-def _numbered(svg: str) -> str:
-    """Return a picture with its ids counted from 1 (Vega's count goes on over a process)."""
-    numbers: dict[str, int] = {}
-
-    def rename(match: re.Match[str]) -> str:
-        return f"{match[1]}part-{numbers.setdefault(match[2], len(numbers) + 1)}"
-
-    return _LOCAL_ID.sub(rename, svg)
 
 
 def _sized(svg: str, look: Look, per_inch: float) -> str:
@@ -174,15 +163,11 @@ def _sized(svg: str, look: Look, per_inch: float) -> str:
 
 def to_pdf(svg: str, look: Look) -> bytes:
     """Return a picture as PDF of the look's width."""
-    from windtunnel.report import renderer
-
     return renderer.svg_to_pdf(_sized(svg, look, _POINTS))
 
 
 def to_png(svg: str, look: Look) -> bytes:
     """Return a picture as PNG of the look's width, which says how many pixels an inch it has."""
-    from windtunnel.report import renderer
-
     return renderer.svg_to_png(_sized(svg, look, _POINTS), ppi=_PNG_DPI)
 
 
@@ -196,8 +181,6 @@ _START = (
 @functools.cache
 def vega_script() -> str:
     """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
-    from windtunnel.report import renderer
-
     bundle = renderer.javascript_bundle("window.drawChart = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")
 
@@ -205,23 +188,17 @@ def vega_script() -> str:
 def interactive(spec: dict[str, Any], title: str) -> str:
     """Return a chart as one page with Vega inside: it can be inspected, and loads nothing.
 
-    Names in the data cannot leave their place: the specification stands in it as JSON without an
-    angle bracket.
-
     Args:
         spec: Vega-Lite.
         title: of the page.
     """
-    from markupsafe import Markup
-
     told = clean(title, 160)
     own = spec.get("title")
     if told in (own, own.get("text") if isinstance(own, dict) else own):
         spec = {key: value for key, value in spec.items() if key != "title"}  # it is the heading
-    text = json.dumps(spec, allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
     context = {
         "title": told,
-        "spec": Markup(text),  # noqa: S704 - no text of it can end the element
+        "spec": embedded(spec),
         "scripts": [Markup(vega_script()), Markup(_START)],  # noqa: S704 - ours
         "palette": dark_pairs(),
         "version": windtunnel.__version__,
@@ -270,8 +247,6 @@ def _page(
 
 def _part(one: Collected, picture: str, formats: Sequence[str]) -> Part:
     """Return a figure with who is in it."""
-    from markupsafe import Markup
-
     figure = one.figure
     link, files = Markup(' <a href="{0}.{1}">{2}</a>'), ("csv", *formats)
     links = Markup().join(link.format(figure.name, end, end.upper()) for end in files)
