@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.group import LazyGroup
+from windtunnel.cli.machine import fields_of
 from windtunnel.cli.options import COUNT, FILE, Parsed, debug_option, option, together
 
 if TYPE_CHECKING:
@@ -133,18 +134,10 @@ def workload_data(workload: Workload) -> dict[str, Any]:
     """
     job = workload.job
     return {
-        "name": workload.name,
-        "gpu": workload.gpu,
-        "dataset": job.dataset,
-        "network": job.network,
-        "optimizer": job.optimizer,
-        "target_metric": job.target_metric,
-        "max_epochs": job.max_epochs,
-        "default_batch_size": workload.default_batch_size,
-        "max_power_w": workload.max_power_w,
-        "batch_sizes": list(workload.batch_sizes),
-        "feasible_batch_sizes": list(workload.feasible_batch_sizes),
-        "power_limits": list(workload.power_limits),
+        **fields_of(workload, "name", "gpu"),
+        **fields_of(job, "dataset", "network", "optimizer", "target_metric", "max_epochs"),
+        **fields_of(workload, "default_batch_size", "max_power_w"),
+        **fields_of(workload, "batch_sizes", "feasible_batch_sizes", "power_limits"),
     }
 
 
@@ -154,15 +147,8 @@ def configuration_data(found: Configuration) -> dict[str, Any]:
     Keys: ``batch_size``, ``power_limit`` (W), ``feasible``, ``mean_epochs``, ``tta_s``, ``eta_j``,
     ``cost_j``.
     """
-    return {
-        "batch_size": found.batch_size,
-        "power_limit": found.power_limit,
-        "feasible": found.feasible,
-        "mean_epochs": found.mean_epochs,
-        "tta_s": found.tta_s,
-        "eta_j": found.eta_j,
-        "cost_j": found.cost_j,
-    }
+    names = ("batch_size", "power_limit", "feasible", "mean_epochs", "tta_s", "eta_j", "cost_j")
+    return fields_of(found, *names)
 
 
 def joules(energy: float) -> str:

@@ -14,14 +14,13 @@ from windtunnel.cli.energy import (
     workload_data,
     workload_options,
 )
-from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.cli.machine import fields_of
+from windtunnel.cli.presenting import CHARTS, TABLES, presented, rows_table
 from windtunnel.errors import SpecError
 from windtunnel.report.format import duration, number, percent
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.energy.workload import Workload
     from windtunnel.report.sections import Table
 
@@ -78,18 +77,12 @@ def _all_opened(asked: dict[str, Any]) -> list[Workload]:
 def _every_pair(workloads: list[Workload], eta: float) -> Result:
     """Return what is told of many workloads: a row each."""
     pairs = [_data(workload, eta) for workload in workloads]
-
-    def table() -> pa.Table:
-        import pyarrow as pa
-
-        return pa.Table.from_pylist([_flat(pair) for pair in pairs])
-
     return Result(
         f"{len(pairs)} pairs of workload and GPU, \u03b7 = {eta:g}",
         parts=[Part("", tables=[("", _pairs(pairs))])],
         notes=["The last column: energy that could be saved where only energy counts."],
         data={"eta": eta, "pairs": pairs},
-        table=table,
+        table=lambda: rows_table([_flat(pair) for pair in pairs]),
     )
 
 
@@ -163,13 +156,7 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
         "default": configuration_data(default),
         "runner_up": runner_up,
         "reduction": reduction,
-        "potential": None
-        if potential is None
-        else {
-            "batch_size": potential.batch_size,
-            "power_limit": potential.power_limit,
-            "both": potential.both,
-        },
+        "potential": potential and fields_of(potential, "batch_size", "power_limit", "both"),
         "pareto_front": [configuration_data(one) for one in pareto_front(every)],
         "num_configurations": len(every),
         "num_feasible_configurations": len(order),
@@ -178,6 +165,7 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
 
 def _one(workload: Workload, eta: float) -> Result:
     """Return what is told of one workload."""
+    from windtunnel.energy.optimum import configurations
     from windtunnel.report.energy_charts import optimum_chart, title_of
 
     job, data = workload.job, _data(workload, eta)
@@ -193,23 +181,13 @@ def _one(workload: Workload, eta: float) -> Result:
         f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
         f"{job.max_epochs} epochs; {feasible} configurations are feasible."
     )
-
-    def table() -> pa.Table:
-        import pyarrow as pa
-
-        from windtunnel.energy.optimum import configurations
-
-        return pa.Table.from_pylist(
-            [configuration_data(one) for one in configurations(workload, eta)]
-        )
-
     return Result(
         title_of(workload, eta),
         _verdict(data),
         parts=[Part("What it means", points=[trained, *_meaning(data)]), Part("", tables=tables)],
         cautions=data.pop("notes"),
         data=data,
-        table=table,
+        table=lambda: rows_table([configuration_data(o) for o in configurations(workload, eta)]),
         chart=lambda: optimum_chart(workload, eta),
     )
 

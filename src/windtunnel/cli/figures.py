@@ -10,9 +10,9 @@ import click
 
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
-from windtunnel.cli.options import BAD_ROWS, FILE, READING, one_of, option, output_options, together
-from windtunnel.cli.presenting import command_line, present
-from windtunnel.cli.screen import progress, shows_progress
+from windtunnel.cli.options import BAD_ROWS, FILE, READING, one_of, option, together
+from windtunnel.cli.presenting import command_line, presented
+from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError
 from windtunnel.report.format import count
 from windtunnel.report.names import MAX_TEXT, clean
@@ -84,8 +84,8 @@ reading_options = together(
     FILE,
     required=True,
 )
-@output_options
-def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+@presented()
+def figures(*, traces: tuple[str, ...], **asked: Any) -> Result:
     """Draw what one or several TRACEs look like.
 
     Every figure comes with its data as CSV, and index.html shows them all. A figure that a trace
@@ -102,11 +102,10 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     wishes = _wishes(traces, asked)
     out = asked["out"]
     check_folder(out)
-    show = shows_progress(as_json=as_json)
-    sources = _sources(wishes, asked, show=show)
-    with progress("Counting", len(chosen), show=show) as done:
+    sources = _sources(wishes, asked)
+    with progress("Counting", len(chosen)) as done:
         found = collect(sources, chosen, done)
-    with progress("Drawing", len(chosen), show=show) as done:
+    with progress("Drawing", len(chosen)) as done:
         files = write_figures(
             found,
             look_of(sources, asked["paper"]),
@@ -117,8 +116,7 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
             notes=sources.notes,
             on_done=done,
         )
-    result = _result(sources, found, out, files)
-    present(result, None, as_json=as_json)
+    return _result(sources, found, out, files)
 
 
 def _words(text: str, option: str) -> list[str]:
@@ -154,7 +152,7 @@ def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
     return wishes
 
 
-def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any], *, show: bool) -> Sources:
+def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> Sources:
     """Open everything that the figures are drawn from.
 
     Raises:
@@ -171,10 +169,10 @@ def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any], *, show: bool) 
     notes: list[str] = []
     if asked["utilization"] is not None:
         curves.append(published_curves(asked["utilization"]))
-    traces: list[Trace] = [open_wish(wish, show=show) for wish in wishes]
+    traces: list[Trace] = [open_wish(wish) for wish in wishes]
     for text in asked["telemetry"]:
         name, path = _named(text)
-        with progress(f"Reading {path}", show=show):
+        with progress(f"Reading {path}"):
             measured, told = measured_curves(path, name)
         curves.append(measured)
         notes += told

@@ -10,7 +10,7 @@ import click
 from windtunnel.cli.machine import print_json, trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import flag, option, output_options, reading_options, seed_option
-from windtunnel.cli.screen import heading, line, screen, shows_progress
+from windtunnel.cli.screen import heading, line, screen
 
 #: What is flown where no trace is named: so many jobs like Seren's.
 TRACE = "synthetic:seren:jobs=20000"
@@ -66,7 +66,7 @@ def lab(
     site = conditions_of(cluster)
     chosen = resolved(site).site.cluster
     with server.listen(port) as listening:
-        opened = open_wish(wish, show=shows_progress(as_json=as_json))
+        opened = open_wish(wish)
         opened = opened if chosen is None else replace(opened, cluster=chosen)
         bench = Bench(opened, Source(trace, words, seed or 0, cluster), site)
         lab_server = server.Server(bench, listening)

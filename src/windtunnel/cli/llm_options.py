@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.options import TIME, Parsed, option, seed_option, span, together
-from windtunnel.cli.saving import save_table
+from windtunnel.cli.presenting import save_table
 from windtunnel.errors import SpecError, TraceError
 
 if TYPE_CHECKING:

@@ -42,6 +42,11 @@ def plain(value: Any) -> Any:
     return number if isinstance(number, int) else str(number)
 
 
+def fields_of(found: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of an object by their names."""
+    return {name: getattr(found, name) for name in names}
+
+
 def trace_data(trace: Trace) -> dict[str, Any]:
     """Return what is known about a trace.
 
@@ -50,16 +55,9 @@ def trace_data(trace: Trace) -> dict[str, Any]:
     """
     about = trace.metadata
     return {
-        "name": about.name,
-        "source": about.source,
-        "licence": about.licence,
-        "epoch": about.epoch,
-        "zone": about.zone,
+        **fields_of(about, "name", "source", "licence", "epoch", "zone"),
         "num_jobs": trace.jobs.num_rows,
-        "rows_read": about.rows_read,
-        "dropped": about.dropped,
-        "notes": about.notes,
-        "settings": about.settings,
+        **fields_of(about, "rows_read", "dropped", "notes", "settings"),
     }
 
 
@@ -69,14 +67,11 @@ def cluster_data(cluster: ClusterSpec) -> dict[str, Any]:
     Keys: ``name``, ``description``, ``num_gpus``, ``num_nodes``, ``is_pool``, ``node_types`` (list
     of count, gpus, gpu_type, cpus, mem_gib).
     """
-    mapping = cluster.to_mapping()
     return {
         "name": cluster.name,
         "description": cluster.describe(),
-        "num_gpus": cluster.num_gpus,
-        "num_nodes": cluster.num_nodes,
-        "is_pool": cluster.is_pool,
-        "node_types": mapping["node_types"],
+        **fields_of(cluster, "num_gpus", "num_nodes", "is_pool"),
+        "node_types": cluster.to_mapping()["node_types"],
     }
 
 

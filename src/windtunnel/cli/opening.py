@@ -79,12 +79,8 @@ class TraceWish:
         return given if has_own else {**given, "seed": self.seed}
 
 
-def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:
+def open_wish(wish: TraceWish) -> Trace:
     """Open a trace, downloading it first where it is published and not here.
-
-    Args:
-        wish: the trace.
-        show: show progress; None = where somebody would see it.
 
     Raises:
         WindtunnelError: it cannot be opened, or its numbers are out of all proportion.
@@ -97,11 +93,9 @@ def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:
 
     name = TraceName.parse(wish.spec).base.lower().removesuffix(":default")
     if wish.reader is None and name in PUBLISHED and registry.locate(name) is None:
-        registry.fetch(
-            name, progress=shows_progress() if show is None else show
-        )  # with a bar of its own
+        registry.fetch(name, progress=shows_progress())  # with a bar of its own
     source = "standard input" if wish.spec == "-" else wish.spec
-    with progress(f"Reading {source}", show=show):
+    with progress(f"Reading {source}"):
         trace = open_trace(wish.spec, format=wish.reader, **options)
     refuse_out_of_proportion(trace.jobs)
     return trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.machine import cluster_data, fields_of, trace_data
 from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
 from windtunnel.cli.options import Parsed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
@@ -118,11 +118,7 @@ def _data(found: PredictionEffect, trace: Trace, why: tuple[str, ...]) -> dict[s
     return {
         "trace": trace_data(trace),
         "cluster": cluster_data(found.cluster),
-        "loads": list(found.loads),
-        "natural_load": found.natural_load,
-        "num_flown": found.num_flown,
-        "num_rejected": found.num_rejected,
-        "settings": found.settings,
+        **fields_of(found, "loads", "natural_load", "num_flown", "num_rejected", "settings"),
         "big": {
             "least_gpus": found.big.least,
             "sizes": list(found.big.sizes),

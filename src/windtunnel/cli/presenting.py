@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from windtunnel import storage
 from windtunnel.cli.group import Session
 from windtunnel.cli.machine import print_json
 from windtunnel.cli.opening import check_apart, check_out
 from windtunnel.cli.options import out_option, output_options
 from windtunnel.cli.recorded_site import BESIDE
-from windtunnel.cli.saving import save_table
 from windtunnel.cli.screen import bullets, facts, heading, line, progress, screen
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from windtunnel.report.result import Part, Result
 
     Command = TypeVar("Command", bound=Callable[..., Any])
+
+    import pyarrow as pa
+
 
 #: Endings of pages, charts and tables.
 PAGES: tuple[str, ...] = (".html", ".htm")
@@ -186,3 +189,50 @@ def _print_part(console: Console, part: Part) -> None:
             if place or not caption:
                 console.print()
             console.print(piece)
+
+
+def rows_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return rows, each by the names of its columns, as a table."""
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(rows))
+
+
+def save_table(table: pa.Table, path: Path) -> None:
+    """Write a table as Parquet or CSV, by the ending of its name; the same table, the same bytes.
+
+    In CSV a list is its items with spaces between them, an unknown value is an empty cell, and a
+    text that a spreadsheet would run has an apostrophe in front.
+
+    Args:
+        table: an outcome table.
+        path: the file, ending in one of `TABLES`; it appears whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+    """
+    with storage.replacing(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            with temporary.open("wb") as raw:
+                pq.write_table(table, raw, compression="zstd")
+        else:
+            import pyarrow.csv as pcsv
+
+            from windtunnel.traces.spreadsheet import guarded_table
+
+            with temporary.open("wb") as raw:
+                pcsv.write_csv(guarded_table(_flat(table)), raw)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return the table with its lists as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for index, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            texts: Any = table[field.name].cast(pa.list_(pa.string()))
+            table = table.set_column(index, field.name, pc.binary_join(texts, " "))
+    return table

@@ -41,9 +41,9 @@ def _is_trace(word: str) -> bool:
     cls=_Report,
     homes={
         "log": "windtunnel.cli.report_log",
-        "waste": "windtunnel.cli.report_waste",
-        "goodput": "windtunnel.cli.report_goodput",
-        "queue": "windtunnel.cli.report_queue",
+        "waste": "windtunnel.cli.report_log",
+        "goodput": "windtunnel.cli.report_log",
+        "queue": "windtunnel.cli.report_log",
         "cost": "windtunnel.cli.report_cost",
     },
     short_help="An operator's questions: waste, goodput, waits and their causes, cost.",

@@ -112,6 +112,11 @@ def _check_file(to: str | None) -> None:
         raise SpecError(f"--out {out}", "a .csv is a bill; add --to focus, or name an .html.")
 
 
+def prices_if_any(price: float | None, file: str | None) -> Prices | None:
+    """Return the prices that were asked for, as `prices_of` does; None where none were."""
+    return None if price is None and file is None else prices_of(price, file)
+
+
 def prices_of(price: float | None, file: str | None) -> Prices:
     """Return the prices that were asked for.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console
+    from rich.progress import Progress
 
 
 #: Columns of a table that goes into a file or a pipe.
@@ -75,18 +76,15 @@ def facts(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
     console.print(grid)
 
 
-def shows_progress(*, as_json: bool | None = None) -> bool:
-    """Return whether anybody would see a progress bar; None = as the command was asked."""
-    if as_json is None:
-        context = click.get_current_context(silent=True)
-        as_json = context is not None and bool(context.params.get("as_json"))
+def shows_progress() -> bool:
+    """Return whether anybody would see a progress bar."""
+    context = click.get_current_context(silent=True)
+    as_json = context is not None and context.params.get("as_json")
     return sys.stderr.isatty() and not as_json
 
 
 @contextmanager
-def progress(
-    title: str, total: int | None = None, *, show: bool | None = None
-) -> Iterator[Callable[[str], None]]:
+def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
     """Show a progress bar on stderr while the block runs; it leaves no trace behind.
 
     How far a flight is counts as a part of a step.
@@ -94,23 +92,19 @@ def progress(
     Args:
         title: what is being done.
         total: steps to come; None where nobody knows.
-        show: whether to show it at all; None = where somebody would see it.
 
     Yields:
         A function to call with a step's name when it is done.
     """
-    if not (shows_progress() if show is None else show):
+    if not shows_progress():
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
     from windtunnel.sim.progress import telling
 
-    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(bar_width=30)]
-    columns += [MofNCompleteColumn()] * (total is not None and total > 1)
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+    columns: list[Any] = [MofNCompleteColumn()] * (total is not None and total > 1)
+    with _bar(*columns, TimeElapsedColumn()) as bar:
         task = bar.add_task(line(title).plain, total=total)
         done = 0
 
@@ -121,3 +115,39 @@ def progress(
 
         with telling(lambda share: bar.update(task, completed=done + share)):
             yield step
+
+
+@contextmanager
+def flights(title: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """Show a progress bar with the time left on stderr while the block runs.
+
+    Yields:
+        ``on_start`` and ``on_done`` of `windtunnel.study.grid.run_study`.
+    """
+    if not shows_progress():
+        yield (lambda _done, _total: None), (lambda _: None)
+        return
+    from rich.progress import (
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    left = TextColumn("left", markup=False), TimeRemainingColumn()
+    with _bar(MofNCompleteColumn(), TimeElapsedColumn(), *left) as bar:
+        task = bar.add_task(title, total=None)
+        yield (
+            lambda done, total: bar.update(task, total=total, completed=done),
+            lambda _: bar.advance(task),
+        )
+
+
+def _bar(*columns: Any) -> Progress:
+    """Return a bar on stderr that leaves no trace behind, with what stands to its right."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    drawn = TextColumn("{task.description}", markup=False), BarColumn(bar_width=30)
+    return Progress(*drawn, *columns, console=console, transient=True)

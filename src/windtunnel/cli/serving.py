@@ -22,6 +22,7 @@ from windtunnel.cli.serving_placed import (
     GIB,
     POLICIES,
     Placed,
+    effort_from,
     placed,
     refuse_large,
     search_options,
@@ -47,13 +48,13 @@ _HOME = "windtunnel.cli.serving"
         "capacity": "windtunnel.cli.serving_capacity",
         "sweep": "windtunnel.cli.serving_sweep",
         "replace": "windtunnel.cli.serving_sweep",
-        "evaluate": "windtunnel.cli.serving_evaluate",
+        "evaluate": "windtunnel.cli.serving_sweep",
         "fleet": "windtunnel.cli.serving_capacity",
         "llm": "windtunnel.cli.serving_llm",
-        "llm-capacity": "windtunnel.cli.serving_llm_capacity",
+        "llm-capacity": "windtunnel.cli.serving_llm",
         "llm-fit": "windtunnel.cli.serving_llm_fit",
         "llm-replay": "windtunnel.cli.serving_llm_fit",
-        "llm-sweep": "windtunnel.cli.serving_llm_sweep",
+        "llm-sweep": "windtunnel.cli.serving_llm",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )
@@ -191,7 +192,6 @@ def simulate(**asked: Any) -> Result:
 def search(**asked: Any) -> Result:
     """Search the placement that serves the workload best, and tell what it is worth."""
     from windtunnel import serving as rooms
-    from windtunnel.serving.search.policies import REFINE
     from windtunnel.serving.search.policies import search as find
 
     spec, profile, drawn = drawn_from(asked)
@@ -204,12 +204,9 @@ def search(**asked: Any) -> Result:
             profile,
             asked["gpus"],
             asked["policy"],
-            mem_budget=asked["mem_gib"] * GIB,
             overheads=spec.overheads,
             group=degrees(asked["group"]),
-            refine=REFINE if asked["refine"] is None else asked["refine"],
-            workers=asked["workers"],
-            on_done=done,
+            **effort_from(asked, done),
         )
 
     def worth(requests: Workload) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from windtunnel.cli.serving_options import (
     warm_up_option,
     workload_options,
 )
-from windtunnel.cli.serving_placed import GIB, POLICIES, refine_option
+from windtunnel.cli.serving_placed import GIB, POLICIES, effort_from, refine_option
 from windtunnel.cli.serving_told import cell, run_result
 from windtunnel.report.result import Part, Result, table_of
 
@@ -40,7 +40,6 @@ def capacity(**asked: Any) -> Result:
     The number found suffices and one fewer, searched too, does not.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search.policies import REFINE
 
     spec, profile, drawn = drawn_from(asked)
     with progress("Searching") as done:
@@ -49,12 +48,9 @@ def capacity(**asked: Any) -> Result:
             profile,
             asked["attainment"],
             asked["policy"],
-            mem_budget=asked["mem_gib"] * GIB,
             overheads=spec.overheads,
             max_gpus=asked["max_gpus"],
-            refine=REFINE if asked["refine"] is None else asked["refine"],
-            workers=asked["workers"],
-            on_done=done,
+            **effort_from(asked, done),
         )
     placement = found.found.placement
     run = rooms.simulate(placement, drawn, profile, overheads=spec.overheads)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.flying import is_typed
 from windtunnel.cli.options import TIME, Parsed, one_of, option, seed_option, span, together
 from windtunnel.errors import SpecError, TraceError, quote
 
@@ -123,7 +124,7 @@ def spec_from(asked: dict[str, Any]) -> WorkloadSpec:
     from windtunnel.serving import WorkloadSpec, read_workload
 
     source = asked["source"]
-    typed = {name: asked[name] for name in _KEYS if _was_typed(name) and asked[name] is not None}
+    typed = {name: asked[name] for name in _KEYS if is_typed(name) and asked[name] is not None}
     if source is None:
         spec = WorkloadSpec()
     elif Path(source).suffix.lower() == ".toml":
@@ -142,11 +143,6 @@ def spec_from(asked: dict[str, Any]) -> WorkloadSpec:
     if "rates" in typed:
         typed["rates"] = _shape(typed["rates"])
     return spec.but(**typed)
-
-
-def _was_typed(name: str) -> bool:
-    context = click.get_current_context()
-    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def drawn_from(asked: dict[str, Any]) -> tuple[WorkloadSpec, Profile, Workload]:

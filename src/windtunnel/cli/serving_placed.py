@@ -22,10 +22,13 @@ POLICIES = (
 )
 
 
+#: Its default is `windtunnel.serving.search.policies.REFINE`, which is not imported here.
 refine_option = option(
     "--refine N",
     "Simulations spent on improving the best placement.  [default: 400]",
     click.IntRange(0, 1_000_000),
+    default=400,
+    show_default=False,
 )
 
 #: Add what a search takes besides its policy and GPUs.
@@ -79,7 +82,6 @@ def placed(
         click.UsageError: neither or both are given, or no GPUs.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search.policies import REFINE
 
     file, policy, gpus = asked["placement"], asked["policy"], asked["gpus"]
     if (file is None) == (policy is None):
@@ -88,24 +90,28 @@ def placed(
         return Placed(file, placement_from(file))
     if gpus is None:
         raise click.UsageError("--policy: expected --gpus N, too.")
-    budget = asked["mem_gib"] if asked["mem_gib"] is not None else rooms.MEM_BUDGET / GIB
-    shared: dict[str, Any] = {
-        "mem_budget": budget * GIB,
-        "overheads": spec.overheads,
-        "workers": asked["workers"],
-        "on_done": on_done,
-    }
-    refine = REFINE if asked["refine"] is None else asked["refine"]
+    effort = {"overheads": spec.overheads, **effort_from(asked, on_done)}
     if policy.startswith("sr-replace"):
         length = _stretch(policy)
         refuse_large(asked | {"policy": "sr", "refine": 0}, drawn, profile, length)
-        schedule = rooms.search_schedule(drawn, profile, gpus, length, refine=0, **shared)
+        schedule = rooms.search_schedule(drawn, profile, gpus, length, **effort | {"refine": 0})
         return Placed(policy, schedule.placements[0], schedule)
     refuse_large(asked, drawn, profile)
-    found = rooms.search(
-        drawn, profile, gpus, policy, group=degrees(asked["group"]), refine=refine, **shared
-    )
+    found = rooms.search(drawn, profile, gpus, policy, group=degrees(asked["group"]), **effort)
     return Placed(policy, found.placement, None, found.simulations)
+
+
+def effort_from(asked: dict[str, Any], on_done: Any) -> dict[str, Any]:
+    """Return how hard a search tries: its memory, refinement and threads."""
+    effort = {"refine": asked["refine"], "workers": asked["workers"], "on_done": on_done}
+    return {"mem_budget": _memory(asked), **effort}
+
+
+def _memory(asked: dict[str, Any]) -> float:
+    """Return the bytes for weights on a GPU."""
+    from windtunnel.serving import MEM_BUDGET
+
+    return MEM_BUDGET if asked["mem_gib"] is None else asked["mem_gib"] * GIB
 
 
 def refuse_large(
@@ -122,7 +128,6 @@ def refuse_large(
     Raises:
         SpecError: it is.
     """
-    from windtunnel.serving import MEM_BUDGET
     from windtunnel.serving.search.cost import refuse_large_search
 
     if not asked["allow_large"]:
@@ -132,7 +137,7 @@ def refuse_large(
             profile,
             asked["gpus"],
             asked["policy"],
-            mem_budget=MEM_BUDGET if asked["mem_gib"] is None else asked["mem_gib"] * GIB,
+            mem_budget=_memory(asked),
             group=degrees(asked["group"]),
             refine=asked["refine"],
             times=1 + int(span // length) if length > 0 else 1,

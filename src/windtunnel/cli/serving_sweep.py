@@ -1,4 +1,4 @@
-"""``windtunnel serving sweep``: attainment and latency against rate, cv, SLO scale and GPUs."""
+"""``windtunnel serving sweep|replace|evaluate``: as one thing changes, over time, and by case."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import TIME, Parsed, option
-from windtunnel.cli.presenting import presented
+from windtunnel.cli.options import TIME, Parsed, one_of, option
+from windtunnel.cli.presenting import TABLES, presented, rows_table
 from windtunnel.cli.screen import progress
 from windtunnel.cli.serving_options import (
     drawn_from,
@@ -23,12 +23,13 @@ from windtunnel.cli.serving_options import (
 from windtunnel.cli.serving_placed import (
     GIB,
     POLICIES,
+    effort_from,
     refine_option,
     switch_from,
     switch_options,
 )
 from windtunnel.cli.serving_told import CHARTS_AND_TABLES, cell
-from windtunnel.report.format import count
+from windtunnel.report.format import count, plural
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def sweep(**asked: Any) -> Result:
     Candidates are policies, which place anew at every point, and placements that stay.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search.policies import REFINE
 
     spec = spec_from(asked)
     policies = asked["policies"] or (() if asked["files"] else ("sr", "mp-search"))
@@ -123,19 +123,10 @@ def sweep(**asked: Any) -> Result:
             asked["gpus"],
             over,
             candidates,
-            mem_budget=asked["mem_gib"] * GIB,
             warm_up=asked["warm_up"],
-            refine=REFINE if asked["refine"] is None else asked["refine"],
-            workers=asked["workers"],
-            on_done=done,
+            **effort_from(asked, done),
         )
     placements = {name: one.data() for name, one in found.placements.items()}
-
-    def table() -> Any:
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(found.rows)
-
     from windtunnel.report.serving_page import sweep_result
 
     data = {
@@ -144,7 +135,7 @@ def sweep(**asked: Any) -> Result:
         "rows": found.rows,
         "placements": placements,
     }
-    return dataclasses.replace(sweep_result(found), data=data, table=table)
+    return dataclasses.replace(sweep_result(found), data=data, table=lambda: rows_table(found.rows))
 
 
 _MEASURES = ("slo_attainment", "mean_latency", "p99_latency")
@@ -195,4 +186,74 @@ def replace(**asked: Any) -> Result:
         f"{title}, {len(schedule.starts)} stretches",
         parts=[Part("", tables=[("", table)])],
         data={"starts": list(schedule.starts), "placements": placements, "metrics": figures},
+    )
+
+
+#: Where the published cases lie, so do the published latencies.
+PROFILE = "profile_stages.csv"
+#: Rows told one by one on a terminal.
+_TOLD = 20
+
+
+@click.command(short_help="Serve published cases again.")
+@click.argument("cases", metavar="CASES.jsonl")
+@option(
+    "--profile FILE|synthetic",
+    "CSV of stage latencies and memory of the cases' models.  [default: profile_stages.csv "
+    "beside CASES.jsonl if there is one, else synthetic]",
+)
+@option(
+    "--overheads none|alpaserve",
+    "What serving costs besides the profile.",
+    one_of("none", "alpaserve"),
+    default="alpaserve",
+)
+@option("--warm-up", "Leave so much out at both ends, counted in requests.", TIME, default=10.0)
+@presented(TABLES, "Write a row a case (.csv, .parquet).", reads="cases")
+def evaluate(*, cases: str, profile: str | None, overheads: str, warm_up: float) -> Result:
+    """Serve each case of CASES.jsonl, a workload with its placement, and compare.
+
+    Fields of a line: model_set, num_models, total_rate, rate_distribution, arrival, cv, slo_scale,
+    duration_s, groups, mem_budget_bytes, and goodput, what was published.
+    """
+    from pathlib import Path
+
+    from windtunnel import serving as rooms
+
+    asked = rooms.read_cases(cases)
+    if profile is None:
+        beside = Path(cases).parent / PROFILE
+        profile = str(beside) if beside.is_file() else "synthetic"
+    costs = rooms.synthetic_profile() if profile == "synthetic" else rooms.read_profile(profile)
+    found = []
+    with progress("Serving", total=len(asked)) as done:
+        for case in asked:
+            found.append(rooms.evaluate(case, costs, overheads=overheads, warm_up=warm_up))
+            done("case")
+    apart = [abs(row["difference"]) for row in found if row["difference"] is not None]
+    told: dict[str, Any] = {
+        "settings": {"profile": profile, "overheads": overheads, "warm_up": warm_up},
+        "num_cases": len(found),
+        "num_published": len(apart),
+        "largest_difference": max(apart, default=None),
+        "mean_difference": sum(apart) / len(apart) if apart else None,
+        "cases": found,
+    }
+
+    names = ("goodput", "published", "difference", "mean_latency_s", "p99_latency_s")
+    rows = [[str(row["line"]), *(cell(row[name]) for name in names)] for row in found[:_TOLD]]
+    columns = ["line", "within SLO", "published", "difference", "mean, s", "P99, s"]
+    notes = [f"{len(found) - _TOLD} more cases: see --json."] * (len(found) > _TOLD)
+    if apart:
+        notes.append(
+            f"Apart from what was published: {cell(told['largest_difference'])} at most, "
+            f"{cell(told['mean_difference'])} on average."
+        )
+    return Result(
+        f"{plural(len(found), 'case')}, {len(apart)} published",
+        parts=[Part("", tables=[("", table_of(columns, rows))])],
+        notes=notes,
+        settings=[("latencies", profile)],
+        data=told,
+        table=lambda: rows_table(found),
     )

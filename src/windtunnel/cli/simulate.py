@@ -1,4 +1,4 @@
-"""``windtunnel simulate``: one trace, one cluster, one policy."""
+"""``windtunnel simulate|why``: a trace under a policy, and why a job of its recording waited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windtunnel.cli.options import (
     quotas_option,
     trace_options,
 )
-from windtunnel.cli.presenting import TABLES, command_line, presented
+from windtunnel.cli.presenting import PAGES, TABLES, command_line, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result
@@ -164,3 +164,18 @@ class TimelineWish:
             chosen = timeline(outcome, window=self.window, epoch=trace.metadata.epoch or "")
             write_timeline(self.path, chosen)
             return chosen.notes
+
+
+@click.command(short_help="Why did this job wait?")
+@click.argument("recording", metavar="RUN.parquet")
+@option("--job ID", "The job, by its job_id.", required=True)
+@presented(PAGES, "Write the answer as a page.", metavar="FILE.html", reads="recording")
+def why(*, recording: str, job: str) -> Result:
+    """Tell why a job of a recorded run waited, and what stopped it.
+
+    `windtunnel simulate TRACE --record RUN.parquet` records a run.
+    """
+    from windtunnel.report.why_report import why_result
+    from windtunnel.sim.observe.recording_file import read
+
+    return why_result(job, *read(recording, job))

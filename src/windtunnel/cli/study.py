@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         "run": "windtunnel.cli.study_run",
         "show": "windtunnel.cli.study",
         "compare": "windtunnel.cli.study",
-        "tune": "windtunnel.cli.study_tune",
+        "tune": "windtunnel.cli.study_run",
     },
     short_help="Experiments: many runs, on every core or a Ray cluster.",
 )

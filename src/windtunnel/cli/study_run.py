@@ -1,26 +1,29 @@
-"""``windtunnel study run``: fly a study, or what is missing of it."""
+"""``windtunnel study run|tune``: fly a study, or search the parameters of a policy."""
 
 from __future__ import annotations
 
 import shlex
-from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.machine import fields_of
 from windtunnel.cli.options import COUNT, flag, option, together
 from windtunnel.cli.presenting import presented
-from windtunnel.cli.screen import shows_progress
+from windtunnel.cli.screen import flights
 from windtunnel.errors import SpecError
-from windtunnel.report.result import Part, Result
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from windtunnel.study.grid import Results
 
     Command = Callable[..., Any]
+    from windtunnel.report.sections import Table
+    from windtunnel.study.grid.search import Found, TrialResult
 
 
 #: Add who flies the runs, and where the results go.
@@ -72,7 +75,7 @@ def run(
     folder = folder_of(file, out)
     with (
         names_of_file(file, trust=trust),
-        flights("Flying", show=shows_progress()) as (on_start, on_done),
+        flights("Flying") as (on_start, on_done),
     ):
         results = run_study(
             study,
@@ -99,49 +102,6 @@ def folder_of(file: Path, out: Path | None) -> Path:
         return file.with_suffix("")
 
     raise SpecError("--out", f"is needed, as {file.name} does not end in .toml.")
-
-
-@contextmanager
-def flights(
-    title: str, *, show: bool
-) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
-    """Show a progress bar with the time left on stderr while the block runs.
-
-    Args:
-        title: what is being done.
-        show: whether to show it at all.
-
-    Yields:
-        ``on_start`` and ``on_done`` of `windtunnel.study.grid.run_study`.
-    """
-    if not show:
-        yield (lambda _done, _total: None), (lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left", markup=False),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield (
-            lambda done, total: bar.update(task, total=total, completed=done),
-            lambda _: bar.advance(task),
-        )
 
 
 def summary_data(results: Results) -> dict[str, Any]:
@@ -174,3 +134,98 @@ def summary(results: Results) -> Result:
     if results.failures and len(results.failures) == results.table.num_rows:
         error = SpecError(str(results.folder), "every run gave an error.")
     return Result(results.name, progress_line(results), parts=failed, error=error)
+
+
+@click.command(short_help="Search the parameters of a policy that make a metric best.")
+@crew_options
+@presented()
+def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: bool) -> Result:
+    """Search the parameters that [search] of STUDY.toml describes.
+
+    Every setting is flown under all conditions and seeds of the study. The best is the one with the
+    best mean of the objective, of those whose every run keeps to the limits. The same study gives
+    the same search; one that was stopped goes on where it was.
+    """
+    from windtunnel.plugins import names_of_file
+    from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
+    from windtunnel.study.grid import Study
+    from windtunnel.study.grid.search import search_study
+
+    study = Study.from_toml(file, trust=trust)
+    folder = folder_of(file, out)
+    with (
+        names_of_file(file, trust=trust),
+        flights("Searching") as (on_start, on_done),
+    ):
+        found = search_study(
+            study, folder, on=on, workers=workers, on_start=on_start, on_done=on_done
+        )
+    label = metric_label(found.objective)
+    title = f"{found.results.name}: {label}, {found.direction}d over {len(found.trials)} trials"
+    headline = "No setting keeps to the limits in every run."
+    if found.best is not None:
+        best = metric_text(found.objective, found.best.objective)
+        chosen = parameters_text(found.best.parameters)
+        headline = f"Best: {chosen}, {label[0].lower()}{label[1:]} {best}."
+    baseline = [
+        f"{name}: {metric_text(found.objective, value)}" for name, value in found.baseline.items()
+    ]
+    return Result(
+        title,
+        headline,
+        parts=[
+            Part("", tables=[("", _trials(found, label))]),
+            Part("To compare with", points=baseline),
+        ],
+        data=search_data(found),
+    )
+
+
+def search_data(found: Found) -> dict[str, Any]:
+    """Return a search as plain data.
+
+    Keys: ``name``, ``folder``, ``objective``, ``direction``, ``best`` (a trial, or null),
+    ``trials`` (list: ``number``, ``parameters``, ``policy``, ``objective``, ``worst`` (constrained
+    metric -> value), ``is_allowed``, ``error``), ``baseline`` (policy -> objective).
+    """
+    return {
+        "name": found.results.name,
+        "folder": str(found.results.folder),
+        **fields_of(found, "objective", "direction"),
+        "best": None if found.best is None else asdict(found.best),
+        "trials": [asdict(trial) for trial in found.trials],
+        "baseline": found.baseline,
+    }
+
+
+#: Trials that the terminal shows, the best first.
+_SHOWN = 10
+
+
+def _trials(found: Found, label: str) -> Table:
+    """Return the trials, the best first."""
+    from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
+
+    sign = -1.0 if found.direction == "maximize" else 1.0
+    ordered = sorted(
+        found.trials,
+        key=lambda t: (not t.is_allowed, t.objective is None, sign * (t.objective or 0.0)),
+    )
+    limits = list(found.trials[0].worst)
+    rows = [
+        [
+            parameters_text(trial.parameters),
+            _verdict(trial),
+            *(metric_text(name, trial.worst[name]) for name in limits),
+            metric_text(found.objective, trial.objective),
+        ]
+        for trial in ordered[:_SHOWN]
+    ]
+    headings = ["parameters", "limits", *(f"worst: {metric_label(name)}" for name in limits), label]
+    return table_of(headings, rows, texts=1)
+
+
+def _verdict(trial: TrialResult) -> str:
+    if trial.error:
+        return trial.error.splitlines()[0]
+    return "kept" if trial.is_allowed else "broken"

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.options import Parsed, one_of, option
-from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.cli.presenting import CHARTS, TABLES, presented, rows_table
 from windtunnel.cli.throughput import opened, option_data
 from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from windtunnel.report.sections import Table
     from windtunnel.throughput.options import Option
@@ -98,11 +96,6 @@ def curve(
     if rows and rows[0]["plan"] is None:
         notes.append("Fewer GPUs than the first size have no option.")
 
-    def table() -> pa.Table:
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(rows)
-
     return Result(
         f"{known.name}: speed by GPUs",
         f"{known.title}: {known.global_batch_size} samples an iteration.",
@@ -115,7 +108,7 @@ def curve(
             "notes": list(known.notes),
             "curve": rows,
         },
-        table=table,
+        table=lambda: rows_table(rows),
         chart=lambda: curve_chart(known, rows),
     )
 

@@ -1,13 +1,23 @@
-"""``windtunnel traces`` and ``windtunnel fetch``: what there is, and how it gets here."""
+"""``windtunnel traces|fetch|convert``: what there is, how it gets here, and into which formats."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
+from windtunnel.cli.options import option
 from windtunnel.cli.presenting import presented
-from windtunnel.cli.screen import shows_progress
+from windtunnel.cli.screen import progress, shows_progress
 from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count
+from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Part, Result, table_of
+
+if TYPE_CHECKING:
+    from windtunnel.traces.writers import Writer
+
 
 _WHERE = {
     "mirror": "here (mirror)",
@@ -77,4 +87,95 @@ def fetch(name: str) -> Result:
         title=f"{entry.name} is on this machine, whole and unaltered",
         settings=[*files.items(), ("licence", entry.licence)],
         data={"name": entry.name, "files": files, "licence": entry.licence},
+    )
+
+
+@click.command(short_help="Convert a trace to CSV, Parquet, SWF, sacct, Batsim, OpenDC.")
+@click.argument("trace", metavar="IN")
+@click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
+@option(
+    "--to FORMAT",
+    "What to write: csv, parquet, swf, sacct (a log as of sacct -P), batsim (a jobs.csv), "
+    "opendc (a folder), or a plug-in's writer.  [default: by the ending of OUT]",
+)
+@option(
+    "--format FORMAT",
+    "IN's format, where its name and content do not tell (`windtunnel traces`).",
+    dest="reader",
+)
+@option(
+    "--zone ZONE", "IANA time zone of IN's wall clock, such as Europe/Berlin (sacct, philly-raw)."
+)
+@presented()
+def convert(
+    *, trace: str, out: Path, to: str | None, reader: str | None, zone: str | None
+) -> Result:
+    """Read the trace IN and write its jobs to OUT, whole or not at all.
+
+    IN is a name (`windtunnel traces`), a file, or - for standard input. OUT is a file; for OpenDC
+    a folder, in which tasks.parquet and fragments.parquet are written. What was left out of IN,
+    and what OUT cannot hold, is told.
+    """
+    from windtunnel.traces.open import open_trace
+
+    writer = _checked(trace, out, to)
+    with progress(f"Reading {'standard input' if trace == '-' else trace}"):
+        opened = open_trace(trace, format=reader, **({} if zone is None else {"zone": zone}))
+    with progress(f"Writing {out}"):
+        written = writer.put(opened, out)
+    about = opened.metadata
+    return _result(
+        {
+            "source": about.source,
+            "out": str(out),
+            "to": writer.name,
+            "rows_in": about.rows_read or opened.jobs.num_rows,
+            "rows_out": written.rows,
+            "dropped": about.dropped,
+            "not_carried": written.losses,
+            "notes": about.notes,
+        }
+    )
+
+
+def _checked(trace: str, out: Path, to: str | None) -> Writer:
+    """Return the writer, after all that can be refused before the trace is read."""
+    import windtunnel.traces.open  # noqa: F401 - registers the writers
+    from windtunnel.traces.trace_name import TraceName
+    from windtunnel.traces.writers import WRITERS, writer_for
+
+    writer = writer_for(out) if to is None else WRITERS.resolve(to)
+    wrong = out.is_file() if writer.files else out.is_dir()
+    if wrong or not out.parent.is_dir():
+        thing = "folder" if writer.files else "file"
+        raise SpecError(
+            "OUT", f"expected a {thing} in a folder that exists, found {quote(str(out))}."
+        )
+    if not writer.packs and out.name.lower().endswith(".gz"):
+        raise SpecError("OUT", f"{writer.name} is packed already; take the .gz off its name.")
+    read = Path(TraceName.parse(trace).base)
+    written = [out, *(out / name for name in writer.files)]
+    if read.exists() and any(path.exists() and path.samefile(read) for path in written):
+        raise SpecError("OUT", "is the trace itself; expected another file.")
+    return writer
+
+
+def _result(data: dict[str, Any]) -> Result:
+    dropped = [
+        ("dropped", f"{count(number)}: {reason}")
+        for reason, number in data["dropped"].items()
+        if number
+    ]
+    return Result(
+        title=f"{data['source']} as {data['to']}",
+        parts=[Part(f"Not carried into {data['to']}", points=data["not_carried"])],
+        notes=[clean(note, MAX_TEXT) for note in data["notes"]],
+        settings=[
+            ("source", data["source"]),
+            ("rows in", count(data["rows_in"])),
+            *dropped,
+            ("rows out", count(data["rows_out"])),
+            ("written to", data["out"]),
+        ],
+        data=data,
     )

@@ -27,9 +27,9 @@ from windtunnel.cli.recorded_site import (
     refuse_unlike,
     site_options,
 )
-from windtunnel.cli.report_waste import idle_by
-from windtunnel.cli.screen import progress, shows_progress
-from windtunnel.cli.study_run import flights
+from windtunnel.cli.report_cost import prices_if_any
+from windtunnel.cli.report_log import idle_by
+from windtunnel.cli.screen import flights, progress
 from windtunnel.cli.whatif_kueue import (
     is_about_one_job,
     manifests_changed,
@@ -195,7 +195,8 @@ class _Plan:
         typed = (trace, asked["cluster"], asked["slurm_conf"])
         base = resolved(as_typed(*typed, **now, seed=asked["seed"] or 0))
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
-        plan = cls(asked, base, nodes, to_cluster, _prices(asked), surface)
+        prices = prices_if_any(asked["price"], asked["prices"])
+        plan = cls(asked, base, nodes, to_cluster, prices, surface)
         plan.other_conditions(base, [])
         return plan
 
@@ -345,7 +346,7 @@ def _flown_surface(
     """Return every run of a surface, and their data."""
     from windtunnel.report.surface_page import surface_answer, surface_data
 
-    with flights("Flying", show=shows_progress()) as (on_start, on_done):
+    with flights("Flying") as (on_start, on_done):
         on_start(0, len(surface.positions))
         points = surface.fly(jobs, base, on_done)
     answer = surface_answer(surface, points, trace, base, notes)
@@ -371,20 +372,6 @@ def _check_pairs(asked: dict[str, Any], *, is_one_change: bool) -> None:
         if not is_one_change and asked[name] != default:
             message = "is told of a change that is named, such as --nodes +4; leave it out."
             raise SpecError(f"--{name}", message)
-
-
-def _prices(asked: dict[str, Any]) -> Prices | None:
-    """Return the prices that were asked for.
-
-    Raises:
-        SpecError: the file is wrong.
-    """
-    if asked["price"] is None and asked["prices"] is None:
-        return None
-    from windtunnel.characterize.cost import Prices
-
-    file = asked["prices"]
-    return Prices(default=asked["price"]) if file is None else Prices.from_toml(file)
 
 
 def _tails(trace: Trace, telemetry: str, least: float) -> Any:

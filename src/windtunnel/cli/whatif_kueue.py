@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-from click.core import ParameterSource
-
-from windtunnel.cli.flying import with_manifests
+from windtunnel.cli.flying import is_typed, with_manifests
 from windtunnel.errors import SpecError
 from windtunnel.report.format import count, duration, percent, plural
 from windtunnel.report.names import clean
@@ -46,9 +43,8 @@ def is_about_one_job(asked: dict[str, Any], trace: str | None) -> bool:
             raise SpecError(f"--{option}", "is missing: --snapshot and --job go together.")
     if len(asked["kueue"]) != 1:
         raise SpecError("--snapshot", "needs one --kueue DIR, the manifests of the queues.")
-    typed = click.get_current_context().get_parameter_source
     for option in asked.keys() - {"kueue", "snapshot", "job"}:
-        if typed(option) is ParameterSource.COMMANDLINE:
+        if is_typed(option):
             message = "is about a log; leave it out, or --snapshot and --job."
             raise SpecError(f"--{option.replace('_', '-')}", message)
     return True
