@@ -95,7 +95,63 @@ class FreeState(Protocol):
         """Return whether a policy's own choice is free, allowed and of the right sum."""
 
 
-class FreeNodes:
+class FreeOfNodes:
+    """What the free states of clusters with nodes have in common: nodes that are hidden.
+
+    Attributes:
+        withheld: hidden nodes (down, or reserved): for whom, once for each time that they were
+            withheld.
+        shown: nodes that `opened` showed.
+    """
+
+    def __init__(self) -> None:
+        self.withheld: dict[int, tuple[int, ...]] = {}
+        self.shown: frozenset[int] = frozenset()
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        raise NotImplementedError
+
+    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Hide a node's room until it is restored as often as it was withheld.
+
+        Args:
+            node: its index; jobs may still run there.
+            group: the reservation whose jobs may use it all the same (`opened`).
+            units: of pools only; a node is withheld whole.
+        """
+        groups = self.withheld.get(node, ())
+        self.withheld[node] = (*groups, group)
+        if not groups:
+            self._hide(node)
+
+    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Undo one `withhold` of the same node for the same group."""
+        groups = list(self.withheld.pop(node))
+        groups.remove(group)
+        if groups:
+            self.withheld[node] = tuple(groups)
+        else:
+            self._unhide(node)
+
+    def opened(self, groups: Collection[int]) -> Self:
+        """Return a copy that shows what is withheld for these groups alone."""
+        twin = self.copy()
+        shown = [n for n, held in self.withheld.items() if all(g in groups for g in held)]
+        for node in shown:
+            del twin.withheld[node]
+            twin._unhide(node)  # noqa: SLF001 - its own kind
+        twin.shown = frozenset(shown)
+        return twin
+
+    def _hide(self, node: int) -> None:
+        """Count a node's room no more, where it is counted apart."""
+
+    def _unhide(self, node: int) -> None:
+        """Count it again."""
+
+
+class FreeNodes(FreeOfNodes):
     """Free GPUs of a cluster with nodes.
 
     Args:
@@ -103,6 +159,7 @@ class FreeNodes:
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
+        super().__init__()
         self.sizes = list(sizes)
         self.free = list(sizes)
         self.total = sum(sizes)
@@ -112,12 +169,8 @@ class FreeNodes:
         self._bit = [1 << node for node in range(len(sizes))]
         for node, size in enumerate(sizes):
             self.by_free[size] |= self._bit[node]
-        #: Hidden nodes: for whom, once for each time that they were withheld.
-        self.withheld: dict[int, tuple[int, ...]] = {}
         #: What is free on the hidden nodes.
         self.hidden: dict[int, int] = {}
-        #: Nodes that `opened` showed.
-        self.shown: frozenset[int] = frozenset()
 
     def take(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Take GPUs on nodes that have them free."""
@@ -159,38 +212,12 @@ class FreeNodes:
         twin.withheld, twin.hidden = self.withheld.copy(), self.hidden.copy()
         return twin
 
-    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
-        """Hide a node's room until it is restored as often as it was withheld.
+    def _hide(self, node: int) -> None:
+        self.hidden[node] = self.free[node]
+        self._show(node, 0)
 
-        Args:
-            node: its index; jobs may still run there.
-            group: the reservation whose jobs may use it all the same (`opened`).
-            units: of pools only; a node is withheld whole.
-        """
-        groups = self.withheld.get(node, ())
-        self.withheld[node] = (*groups, group)
-        if not groups:
-            self.hidden[node] = self.free[node]
-            self._show(node, 0)
-
-    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
-        """Undo one `withhold` of the same node for the same group."""
-        groups = list(self.withheld.pop(node))
-        groups.remove(group)
-        if groups:
-            self.withheld[node] = tuple(groups)
-        else:
-            self._show(node, self.hidden.pop(node))
-
-    def opened(self, groups: Collection[int]) -> FreeNodes:
-        """Return a copy that shows what is withheld for these groups alone."""
-        twin = self.copy()
-        shown = [n for n, held in self.withheld.items() if all(g in groups for g in held)]
-        for node in shown:
-            del twin.withheld[node]
-            twin._show(node, twin.hidden.pop(node))  # noqa: SLF001 - its own kind
-        twin.shown = frozenset(shown)
-        return twin
+    def _unhide(self, node: int) -> None:
+        self._show(node, self.hidden.pop(node))
 
     def free_units(self, node: int) -> int:
         """Return the GPU units of a node that nobody holds, hidden or not."""

@@ -21,17 +21,17 @@ from windtunnel.cluster.devices import (
     name_ranks,
     nodes_of_racks,
 )
-from windtunnel.cluster.free import NOBODY
+from windtunnel.cluster.free import NOBODY, FreeOfNodes
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.free import Where
 
 
-class FreeDevices:
+class FreeDevices(FreeOfNodes):
     """What is free on each node.
 
     Args:
@@ -46,9 +46,6 @@ class FreeDevices:
         tasks: tasks on each node.
         held: tasks with GPUs on each node by `DeviceDemand.group`.
         draws: jobs taken so far; seeds what is random in the next placement.
-        withheld: nodes without room for others (down, or reserved): for whom, once for each time
-            that they were withheld.
-        shown: nodes that `opened` showed.
         ranks: place of each node among all by name.
         racks: the nodes of each rack; empty where the cluster states no racks.
         max_cores: thousandths of cores of the largest node, by which scores are scaled.
@@ -59,6 +56,7 @@ class FreeDevices:
         for node in nodes:
             if node.gpus > MAX_DEVICES and not pooled:
                 raise SpecError("cluster", f"{node.gpus} GPUs a node; at most {MAX_DEVICES} fit")
+        super().__init__()
         self.nodes = tuple(nodes)
         self.pooled = pooled
         self.total = sum(node.gpus for node in nodes) * MILLI
@@ -71,8 +69,6 @@ class FreeDevices:
         top = max((n.gpus for n in nodes), default=0)
         self.held = [[0] * (top + 1) for _ in nodes]
         self.draws = 0
-        self.withheld: dict[int, tuple[int, ...]] = {}
-        self.shown: frozenset[int] = frozenset()
         self.ranks = name_ranks(nodes)
         self.racks = nodes_of_racks(nodes)
         self.max_cores, self.max_milli = largest_node(nodes)
@@ -119,32 +115,6 @@ class FreeDevices:
         twin.held = [held.copy() for held in self.held]
         twin.cores, twin.mem, twin.tasks = self.cores.copy(), self.mem.copy(), self.tasks.copy()
         twin.withheld = self.withheld.copy()
-        return twin
-
-    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
-        """Hide a node's room until it is restored as often as it was withheld.
-
-        Args:
-            node: its index; jobs may still run there.
-            group: the reservation whose jobs may use it all the same (`opened`).
-            units: of pools only; a node is withheld whole.
-        """
-        self.withheld[node] = (*self.withheld.get(node, ()), group)
-
-    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
-        """Undo one `withhold` of the same node for the same group."""
-        groups = list(self.withheld.pop(node))
-        groups.remove(group)
-        if groups:
-            self.withheld[node] = tuple(groups)
-
-    def opened(self, groups: Collection[int]) -> FreeDevices:
-        """Return a copy that shows what is withheld for these groups alone."""
-        twin = self.copy()
-        shown = [n for n, held in self.withheld.items() if all(g in groups for g in held)]
-        for node in shown:
-            del twin.withheld[node]
-        twin.shown = frozenset(shown)
         return twin
 
     def free_units(self, node: int) -> int:
