@@ -81,13 +81,9 @@ class Field:
         return value
 
 
+@cache
 def fields_of(kind: type[msgspec.Struct]) -> Mapping[str, Field]:
     """Return the fields of a struct that tell of themselves, by name, in their order."""
-    return _fields_of(kind)
-
-
-@cache
-def _fields_of(kind: type[msgspec.Struct]) -> dict[str, Field]:
     hints = get_type_hints(kind, include_extras=True)
     found = {}
     for name in kind.__struct_fields__:

@@ -25,7 +25,6 @@ from windtunnel.site.slurm_words import (
     factor,
     is_yes,
     licenses,
-    megabytes,
     number,
     size,
     text_of,
@@ -351,6 +350,3 @@ def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
         message = f"at most {_MOST_LEVELS} levels of switches without a circle"
         raise TraceError(str(file), f"{message}; {quote(min(left))} is above more")
     return found
-
-
-__all__ = ["gpu_counts", "megabytes", "read_lines", "read_slurm_conf", "value_of"]

@@ -5,6 +5,7 @@ Format: batsim.readthedocs.io/en/latest/output-jobs.html. One GPU is written as 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -249,8 +250,9 @@ def _cell(value: str | float | None) -> str:
 
 def _number(value: float | None) -> str | None:
     """Return a number so that it reads back exactly, ``3600`` rather than ``3600.0``."""
-    unknown = value is None or value != value  # noqa: PLR0124 - NaN is not itself
-    return None if unknown else repr(float(value)).removesuffix(".0")
+    if value is None or math.isnan(value):
+        return None
+    return repr(float(value)).removesuffix(".0")
 
 
 @writer("batsim", dates=False, holdings="allocated_resources")

@@ -81,7 +81,7 @@ def usage(table: SacctTable) -> Usage:
         mem = amount if whole.mem_gib is None else whole.mem_gib
         rows.append((gpus or 0, kinds, cores, mem, spread, whole.licenses or None))
     columns = (list(column) for column in zip(*rows, strict=True))
-    return Usage(*columns, parts, mixed, per_node)
+    return Usage(*columns, parts=parts, mixed=mixed, per_node=per_node)
 
 
 def _first_said(
