@@ -80,8 +80,8 @@ def usage(table: SacctTable) -> Usage:
         kinds = "|".join(name for name, _ in types) or None
         mem = amount if whole.mem_gib is None else whole.mem_gib
         rows.append((gpus or 0, kinds, cores, mem, spread, whole.licenses or None))
-    columns = (list(column) for column in zip(*rows, strict=True))
-    return Usage(*columns, parts=parts, mixed=mixed, per_node=per_node)
+    all_gpus, kinds_of, all_cpus, mem_gib, spreads, held = map(list, zip(*rows, strict=True))
+    return Usage(all_gpus, kinds_of, all_cpus, mem_gib, spreads, held, parts, mixed, per_node)
 
 
 def _first_said(
