@@ -6,7 +6,7 @@ combined with them: ``policy="sjf", queueing="easy"``.
 
 from __future__ import annotations
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.policies.length_order import checked_name
 from windtunnel.policies.queue_order import Fifo
 
 
@@ -25,7 +25,8 @@ class Easy(Fifo):
 
     def __init__(self, estimates: str | None = None) -> None:
         if estimates is not None:
-            self.estimates = _checked_source(self.name, estimates)
+            expected = "recorded, perfect or a predictor"
+            self.estimates = checked_name(f"{self.name}, estimates", estimates, expected)
 
 
 class EasySjbf(Easy):
@@ -50,17 +51,3 @@ class Conservative(Easy):
 
     name = "conservative"
     queueing = "conservative"
-
-
-def _checked_source(where: str, estimates: object) -> str:
-    """Return the name of a source of expected run times; whether there is one is seen later.
-
-    Raises:
-        SpecError: it is no name.
-    """
-    if not isinstance(estimates, str) or not estimates:
-        raise SpecError(
-            f"policy {where}, estimates",
-            f"found {quote(estimates)}; expected recorded, perfect or a predictor, such as cart.",
-        )
-    return estimates

@@ -24,18 +24,26 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs
 
 
+def checked_name(where: str, name: object, expected: str) -> str:
+    """Return the name of what tells run times; whether there is such a thing is seen later.
+
+    Raises:
+        SpecError: it is no name.
+    """
+    if not isinstance(name, str) or not name:
+        raise SpecError(
+            f"policy {where}", f"found {quote(name)}; expected {expected}, such as cart."
+        )
+    return name
+
+
 def checked_by(where: str, by: object) -> str:
     """Return the column or predictor to order by.
 
     Raises:
         SpecError: it is no name.
     """
-    if not isinstance(by, str) or not by:
-        raise SpecError(
-            f"policy {where}, by",
-            f"found {quote(by)}; expected a column of the jobs or a predictor, such as cart.",
-        )
-    return by
+    return checked_name(f"{where}, by", by, "a column of the jobs or a predictor")
 
 
 def lengths(jobs: Jobs, policy: Policy) -> np.ndarray:

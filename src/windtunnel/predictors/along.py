@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.conformal import around, log_ratios
 from windtunnel.predictors.convention import (
@@ -28,6 +28,7 @@ from windtunnel.predictors.convention import (
     Given,
     Predicted,
     checked_count,
+    checked_positive,
     checked_share,
 )
 from windtunnel.predictors.features import Keys
@@ -83,7 +84,7 @@ class Refreshing:
         if refresh_jobs is not None:
             refresh_jobs = checked_count("refresh_jobs", refresh_jobs)
         else:
-            refresh = _seconds(DAY if refresh is None else refresh)
+            refresh = checked_positive("refresh", DAY if refresh is None else refresh, "seconds")
         return cls(
             refresh,
             refresh_jobs,
@@ -120,13 +121,6 @@ class Refreshing:
     def used(self, trained: int) -> slice:
         """Return which of the completions a training on the first ``trained`` uses."""
         return slice(max(0, trained - self.train_last), trained)
-
-
-def _seconds(value: Any) -> float:
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
-    if not 0 < number < np.inf:
-        raise SpecError("refresh", f"found {quote(value)}; expected seconds > 0.")
-    return float(number)
 
 
 #: Earlier predictions, the last whose jobs have ended, that an interval is measured on.

@@ -222,3 +222,15 @@ def checked_share(where: str, value: Any, *, closed: bool = False) -> float:
         words = "from 0 to 1" if closed else "between 0 and 1"
         raise SpecError(where, f"found {quote(value)}; expected a number {words}.")
     return float(number)
+
+
+def checked_positive(where: str, value: Any, expected: str = "a number") -> float:
+    """Return a finite number above 0.
+
+    Raises:
+        SpecError: it is none.
+    """
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+    if not 0 < number < np.inf:
+        raise SpecError(where, f"found {quote(value)}; expected {expected} > 0.")
+    return float(number)

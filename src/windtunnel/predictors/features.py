@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -167,8 +167,15 @@ _NAMES: tuple[tuple[str, ...], ...] = (
 _PER_NAME = 3
 
 
-class View(Protocol):
-    """A jobs table as a regression sees it, as time goes by."""
+class View:
+    """A jobs table as a regression sees it, as time goes by.
+
+    Args:
+        numbers: float64, shape (rows, numeric features), NaN = unknown.
+    """
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
 
     def see(self, row: int) -> None:
         """Note what is known of a job now; only the first time counts."""
@@ -177,21 +184,11 @@ class View(Protocol):
         """Learn that a job has ended."""
 
 
-class Encoding(Protocol):
-    """How jobs become numbers. What names mean is kept from table to table."""
-
-    def view(self, jobs: pa.Table) -> View:
-        """Return a jobs table, nothing of it seen."""
-
-    def learn(self, view: Any, rows: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the features of jobs to learn from, seen before, shape (rows, features)."""
-
-    def features(self, view: Any, rows: np.ndarray) -> np.ndarray:
-        """Return the features of jobs to predict, seen before, shape (rows, features)."""
-
-
 class Statistics:
-    """Names as statistics of past runs, and every number that is known; see the module's text."""
+    """Names as statistics of past runs, and every number that is known; see the module's text.
+
+    What names mean is kept from table to table.
+    """
 
     def __init__(self) -> None:
         self.keys = Keys(_NAMES)
@@ -219,20 +216,19 @@ class Statistics:
         return np.column_stack([view.numbers[rows], view.seen[rows], *phases])
 
 
-class _StatisticsView:
+class _StatisticsView(View):
     """A jobs table whose names are statistics.
 
     Attributes:
-        numbers: float64, shape (rows, numeric features), NaN = unknown.
         submit: float64 s, shape (rows,), NaN = unknown.
         seen: float64, shape (rows, statistics): what was noted; NaN = nothing.
     """
 
     def __init__(self, encoding: Statistics, jobs: pa.Table) -> None:
+        super().__init__(np.column_stack([numbers(jobs, name) for name in _NUMBERS]))
         self._encoding = encoding
         self._keys = list(zip(*encoding.keys.of(jobs).tolist(), strict=True))
         self._noted = bytearray(jobs.num_rows)
-        self.numbers = np.column_stack([numbers(jobs, name) for name in _NUMBERS])
         self.submit = numbers(jobs, "submit_time")
         self.seen = np.full((jobs.num_rows, _PER_NAME * len(_NAMES)), np.nan)
 
@@ -303,23 +299,17 @@ class Ranks:
         return np.column_stack([view.numbers[rows], *places])
 
 
-class _RanksView:
+class _RanksView(View):
     """A jobs table whose names are identities, which do not change with time.
 
     Args:
-        numbers: float64, shape (rows, numeric features), NaN = unknown.
+        numbers: as for every view.
         keys: int64, shape (names, rows), from `Keys.of`; -1 = unknown, an identity of its own.
     """
 
     def __init__(self, numbers: np.ndarray, keys: np.ndarray) -> None:
-        self.numbers = numbers
+        super().__init__(numbers)
         self.keys = keys
-
-    def see(self, row: int) -> None:
-        """Do nothing: who a job is does not depend on when one looks."""
-
-    def observe(self, row: int, target: float) -> None:
-        """Do nothing: the order of the names is learnt with each training."""
 
 
 def _ranks(keys: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
-from windtunnel.predictors.convention import checked_choice, checked_count, checked_share
+from windtunnel.errors import SpecError
+from windtunnel.predictors.convention import (
+    checked_choice,
+    checked_count,
+    checked_positive,
+    checked_share,
+)
 from windtunnel.predictors.features import Ranks, Statistics, identity_columns
 from windtunnel.predictors.fitted import Fitted
 from windtunnel.predictors.rolling import QssfRolling
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.predictors.features import Encoding, View
+    from windtunnel.predictors.features import View
     from windtunnel.predictors.recalling import Recalling
 
 #: What is averaged: seconds, or log(1 + seconds), whose error is a factor.
@@ -43,15 +48,16 @@ class Encoded(Fitted):
 
     target: str = "log"
 
-    def encoding(self) -> Encoding:
-        """Return how names become numbers."""
+    def encoding(self) -> Any:
+        """Return how names become numbers, such as `Statistics`."""
         return Statistics()
 
     def prepare(self, jobs: pa.Table) -> View:
         """Return a view of the jobs; what names mean is kept from table to table."""
         if not hasattr(self, "encoding_"):
             self.forget()
-        return self.encoding_.view(jobs)
+        found: View = self.encoding_.view(jobs)
+        return found
 
     def forget(self) -> None:
         """Forget what names mean."""
@@ -190,7 +196,7 @@ class Cart(Regression):
         self.target = checked_choice(f"{where}target", target, TARGETS)
         self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
 
-    def encoding(self) -> Encoding:
+    def encoding(self) -> Ranks | Statistics:
         """Return statistics of past runs, or the identities that were asked for."""
         return Statistics() if self.by is None else Ranks(tuple(self.by.split("+")))
 
@@ -233,7 +239,7 @@ class Gbdt(Regression):
         where = f"predictor {self.name}, "
         self.alpha = checked_share(f"{where}alpha", alpha, closed=True)
         self.max_iter = checked_count(f"{where}max_iter", max_iter)
-        self.learning_rate = _positive(f"{where}learning_rate", learning_rate)
+        self.learning_rate = checked_positive(f"{where}learning_rate", learning_rate)
         self.target = checked_choice(f"{where}target", target, TARGETS)
         self.similar = bool(similar)
         self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
@@ -251,11 +257,3 @@ class Gbdt(Regression):
     def regressor(self) -> Any:
         """Return scikit-learn's histogram gradient boosting."""
         return boosting(self.name, self.max_iter, self.learning_rate, self.seed)
-
-
-def _positive(where: str, value: Any) -> float:
-    """Return a number above 0."""
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
-    if not 0 < number < np.inf:
-        raise SpecError(where, f"found {quote(value)}; expected a number > 0.")
-    return float(number)
