@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.cluster.spec import ClusterSpec
-from windtunnel.policies.morphling.ladder import Ladder, envelope, undominated
+from windtunnel.policies.morphling.ladder import Ladder, undominated
 from windtunnel.policies.morphling.rivals import sized
 from windtunnel.policies.morphling.scheduler import Priced
 from windtunnel.sim.elastic.work import Work
+from windtunnel.throughput.sharing import envelope
 
 #: One node of 8 GPUs; cores bind nobody.
 NODE = ClusterSpec.uniform(nodes=1, gpus_per_node=8)

@@ -119,14 +119,14 @@ def steepest(envelopes: Sequence[Envelope], num_gpus: int) -> list[int]:
         num_gpus: GPUs in all.
     """
     given = [0] * len(envelopes)
-    corners = [_corners(envelope) for envelope in envelopes]
+    corners = [envelope(list(enumerate(speeds)))[1:] for speeds in envelopes]
     while True:  # along the corners of the concave envelopes
         left = num_gpus - sum(given)
         steps = []
-        for job, (envelope, ends) in enumerate(zip(envelopes, corners, strict=True)):
+        for job, (speeds, ends) in enumerate(zip(envelopes, corners, strict=True)):
             ahead = next((corner for corner in ends if corner > given[job]), None)
             if ahead is not None:
-                steps.append((_slope(envelope, given[job], ahead), -job, ahead))
+                steps.append((_slope(speeds, given[job], ahead), -job, ahead))
         best = max(steps, default=None)
         if best is None or best[2] - given[-best[1]] > left:
             break
@@ -173,20 +173,23 @@ def _slope(envelope: Envelope, size: int, more: int) -> float:
     return (envelope[more] - envelope[size]) / (more - size)
 
 
-def _corners(envelope: Envelope) -> list[int]:
-    """Return the sizes at the corners of a curve's upper concave envelope, none excluded.
+def envelope(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the indices of the points on the upper concave envelope, from the first on.
 
-    >>> _corners((0, 0.55, 0.55, 0.55, 1.0)), _corners((0, 0.2, 0.25, 0.89, 1.0))
-    ([1, 4], [3, 4])
+    Args:
+        points: (resources, throughput), resources ascending; the first is always kept.
+
+    >>> envelope([(1, 1.0), (2, 1.8), (3, 1.8), (4, 3.0), (8, 3.2)])
+    [0, 1, 3, 4]
     """
-    corners: list[int] = []
-    at = 0
-    while at < len(envelope) - 1:
-        sizes = range(at + 1, len(envelope))
-        # Of equal slopes the farthest: the corners between them lie on the same line.
-        ahead = max(sizes, key=lambda size: (_slope(envelope, at, size), size))
-        if envelope[ahead] <= envelope[at]:
-            break
-        corners.append(ahead)
-        at = ahead
-    return corners
+    hull: list[int] = []
+    for index, (gpus, speed) in enumerate(points):
+        if hull and speed <= points[hull[-1]][1]:
+            continue
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = points[hull[-2]], points[hull[-1]]
+            if (y1 - y0) * (gpus - x1) > (speed - y1) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append(index)
+    return hull

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.policies.morphling.ladder import envelope
+from windtunnel.throughput.sharing import envelope
 
 if TYPE_CHECKING:
     from windtunnel.policies.morphling.draft import Draft, Held

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from windtunnel.sim.elastic.work import Option, Work
 
@@ -82,28 +82,6 @@ def undominated(options: Iterable[Option]) -> list[Option]:
         if not kept or option.num_cpus < kept[-1].num_cpus:
             kept.append(option)
     return [option for kept in by_shape.values() for option in kept]
-
-
-def envelope(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the indices of the points on the upper concave envelope, from the first on.
-
-    Args:
-        points: (resources, throughput), resources ascending; the first is always kept.
-
-    >>> envelope([(1, 1.0), (2, 1.8), (3, 1.8), (4, 3.0), (8, 3.2)])
-    [0, 1, 3, 4]
-    """
-    hull: list[int] = []
-    for index, (gpus, speed) in enumerate(points):
-        if hull and speed <= points[hull[-1]][1]:
-            continue
-        while len(hull) > 1:
-            (x0, y0), (x1, y1) = points[hull[-2]], points[hull[-1]]
-            if (y1 - y0) * (gpus - x1) > (speed - y1) * (x1 - x0):
-                break
-            hull.pop()
-        hull.append(index)
-    return hull
 
 
 def _free(option: Option, asked: Option, freedom: str) -> bool:
