@@ -97,18 +97,30 @@ class Trained:
         """GPUs on each node, as run lengths of the nodes."""
         return tuple(len(list(run)) for _, run in groupby(self.nodes))
 
+    @property
+    def kept(self) -> Any:
+        """What must change of its GPUs to cost a restart: here any of them."""
+        return self.nodes
+
+    @property
+    def restart_time(self) -> float:
+        """Seconds that a restart costs."""
+        return self.job.application.restart_time
+
     def allocate(self, nodes: tuple[int, ...], now: float) -> None:
-        """Give the job GPUs; other ones than before cost a restart."""
+        """Give the job GPUs; other ones than before may cost a restart."""
         if nodes == self.nodes:
             return
+        before = self.kept
         if self.nodes:
             self.stays[-1].end = now
         self.nodes = nodes
         if nodes:
             self.stays.append(Stay(now, nodes))
-            self.delay = self.job.application.restart_time
-            self.starts += 1
             self.first_start = now if self.first_start is None else self.first_start
+            if self.kept != before:
+                self.delay = self.restart_time
+                self.starts += 1
 
     def batch_size(self) -> tuple[int, int]:
         """Return the micro-batch of each GPU and the accumulated steps: those asked for."""

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.policies.pollux.clock import Stay
-from windtunnel.policies.pollux.fitting import Fitting
 from windtunnel.policies.pollux.tuned import Tuned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from windtunnel.throughput.goodput import BatchLimits, GoodputModel
+    from windtunnel.throughput.goodput import BatchLimits
     from windtunnel.throughput.training_profiles import Application
 
 #: Published: s of a restart, and what speeds are divided by, by application.
@@ -68,20 +67,22 @@ class Roaming(Tuned):
 
     Attributes:
         machines: where it may run.
-        models: by GPU type.
-        kinds_measured: by GPU type, as `Tuned.measured`.
     """
 
     machines: Machines = field(kw_only=True)
-    models: dict[str, GoodputModel] = field(default_factory=dict)
-    kinds_measured: dict[str, dict[tuple[int, int, int], tuple[float, float]]] = field(
-        default_factory=dict
-    )
+
+    tolerance = _TOLERANCE
+    on_one_gpu = MappingProxyType({})
 
     @property
     def kind(self) -> str:
         """Type of the GPUs that it has."""
         return self.machines.kinds[self.nodes[0]]
+
+    @property
+    def kept(self) -> tuple[str, tuple[int, ...]] | None:
+        """What must change to cost a restart: the type, or the number on a node."""
+        return (self.kind, self.placement) if self.nodes else None
 
     @property
     def application(self) -> Application:
@@ -103,49 +104,11 @@ class Roaming(Tuned):
         return self.machines.applications[kind][self.job.application.name]
 
     @property
-    def most_gpus(self) -> int:
-        """GPUs that it may have next: twice the most that it ever trained on, of any type."""
-        seen = (gpus for of in self.kinds_measured.values() for _, gpus, _ in of)
-        return min(max(2 * max(seen, default=0), 1), self.limits.largest // self.limits.least_local)
-
-    def allocate(self, nodes: tuple[int, ...], now: float) -> None:
-        """Give the job GPUs; another type, or another number on a node, costs a restart."""
-        if nodes == self.nodes:
-            return
-        before = (self.kind, self.placement) if self.nodes else None
-        if self.nodes:
-            self.stays[-1].end = now
-        self.nodes = nodes
-        if nodes:
-            self.stays.append(Stay(now, nodes))
-            self.first_start = now if self.first_start is None else self.first_start
-            if (self.kind, self.placement) != before:
-                self.delay = self.restart_time
-                self.starts += 1
+    def limits_here(self) -> BatchLimits:
+        """Which batch sizes there are on its GPUs."""
+        return self.limits_on(self.kind, [self.placement])
 
     def limits_on(self, kind: str, placements: Sequence[tuple[int, ...]]) -> BatchLimits:
         """Return which batch sizes there are on each of some placements of a GPU type."""
         most = [self.on(kind).largest_local(placement) for placement in placements]
         return replace(self.limits, most_local=np.array(most))
-
-    def batch_size(self) -> tuple[int, int]:
-        """Return the micro-batch and the accumulated steps that the model of the type has best."""
-        app, gpus = self.application, len(self.nodes)
-        limits, model = self.limits_on(self.kind, [self.placement]), self.models.get(self.kind)
-        if model is None:
-            batch = max(limits.first, limits.least_local * gpus)
-            return app.fixed_batch(batch, gpus, app.largest_local(self.placement))
-        several = np.array([len(self.placement) > 1])
-        _, local, accumulated = model.best_batch(several, gpus, self.noise, limits)
-        steps = int(accumulated[0])
-        return min(int(local[0]), limits.largest // (gpus * (steps + 1))), steps
-
-    def observe(self, local: int, accumulated: int) -> None:
-        """Measure a step and the gradient's noise; a step of a new kind makes a new model."""
-        app, gpus, placement = self.application, len(self.nodes), self.placement
-        self.noise = app.noise_scale(gpus * local * (accumulated + 1), self.epoch)
-        measured = self.kinds_measured.setdefault(self.kind, {})
-        step = len(placement), gpus, local
-        if step not in measured:
-            measured[step] = app.step_time(placement, local)
-            self.models[self.kind] = Fitting(measured).fitted(_TOLERANCE)
