@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from run_measures import job_measures, run_measures
 
 import windtunnel as wt
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import WindtunnelError
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
-from windtunnel.policies.shockwave.metrics import job_measures, run_measures
 from windtunnel.policies.shockwave.replay import Replay
 from windtunnel.policies.shockwave.testbed import REAL_RUNS
 from windtunnel.site.conditions import Conditions

@@ -341,7 +341,6 @@ class _Places:
         self._index = work.node_index
         self._free = [sizes.copy() for sizes in work.node_sizes]
         self._at = [{int(n): at for at, n in enumerate(index)} for index in work.node_index]
-        self.left = work.num_gpus.astype(np.int64).copy()
 
     def place(self, kind: int, gang: int) -> Spot:
         """Return where a gang goes on a type that has room for it; nothing is taken yet."""
@@ -373,16 +372,8 @@ class _Places:
         Raises:
             AssertionError: it is not free: more GPUs would be used than there are.
         """
-        self._change(spot, -1)
-
-    def give(self, spot: Spot) -> None:
-        """Give a place back."""
-        self._change(spot, 1)
-
-    def _change(self, spot: Spot, sign: int) -> None:
         at, free = self._at[spot.kind], self._free[spot.kind]
         for node, gpus in zip(spot.nodes, spot.gpus, strict=True):
-            free[at[node]] += sign * gpus
-            self.left[spot.kind] += sign * gpus
+            free[at[node]] -= gpus
             if free[at[node]] < 0:
                 raise AssertionError(spot)

@@ -61,7 +61,7 @@ class MarketRules:
 
 
 class Market:
-    """Plans rounds; see `windtunnel.policies.shockwave.published.Planner`.
+    """Plans rounds ahead.
 
     Args:
         num_gpus: of the one type.

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from windtunnel.policies.shockwave.work import Progress
 from windtunnel.throughput.batch_sizes import batch_size_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from windtunnel.policies.shockwave.market import Market
     from windtunnel.policies.shockwave.work import InTraining, TrainingJob
+
+    #: From now (s), the active jobs and the GPUs to the share of each job, in [0, 1]; see `shares`
+    #: beside this module.
+    SharePolicy = Callable[[float, Mapping[int, InTraining], int], dict[int, float]]
 
 #: Seconds that a job loses in a full round before which it did not run.
 OVERHEAD = 20.0
@@ -28,28 +33,6 @@ OVERHEAD = 20.0
 _SLACK = 5.0
 #: Failed rounds after which a job is ended.
 _FAILURES = 5
-
-
-class SharePolicy(Protocol):
-    """Decides on shares of the time; see `windtunnel.policies.shockwave.shares`."""
-
-    def __call__(
-        self, now: float, active: Mapping[int, InTraining], num_gpus: int
-    ) -> dict[int, float]:
-        """Return the share of each active job, in [0, 1]."""
-
-
-class Planner(Protocol):
-    """Plans rounds ahead; see `windtunnel.policies.shockwave.market`."""
-
-    def admit(self, number: int, progress: InTraining, now: float) -> None:
-        """Take a job into the market at a boundary, s."""
-
-    def close_round(self, ran: Sequence[int], active: Mapping[int, InTraining]) -> None:
-        """Note a round that is over: who ran, and who is still here."""
-
-    def chosen(self) -> list[int]:
-        """Return who runs in the next round, all of whom fit."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +97,7 @@ class PublishedRounds:
         rules: Rules,
     ) -> None:
         self.jobs, self.num_gpus, self.rules = jobs, num_gpus, rules
-        self.planner: Planner | None = None
+        self.planner: Market | None = None
         self.accounts: _Accounts | None = None
         self.books = RoundBooks()
         self.active: dict[int, Progress] = {}
@@ -129,7 +112,7 @@ class PublishedRounds:
         """Let a policy that gives shares decide."""
         self.accounts = _Accounts(shares, self.rules, self.num_gpus)
 
-    def plan_with(self, planner: Planner) -> None:
+    def plan_with(self, planner: Market) -> None:
         """Let a planner decide."""
         self.planner = planner
 
@@ -192,17 +175,22 @@ class PublishedRounds:
             self._fail(number, finish)
             return
         self.failures[number] = 0
-        progress.done += steps
-        progress.run_time += seconds
-        spent = books.run_time.setdefault(number, {})
-        for gpu in books.schedule[-1][number]:
-            spent[gpu] = spent.get(gpu, 0.0) + seconds
-        if self.accounts is not None:
-            self.accounts.charge(number, seconds)
+        self._credit(number, steps, seconds)
         if progress.left == 0 or self._counted(number) > self._limit(number):
             self._remove(number, finish)
         else:
             progress.rescale()
+
+    def _credit(self, number: int, steps: int, seconds: float, charged: float = 0.0) -> None:
+        """Book what a job did in a round, of which some seconds were charged before."""
+        progress = self.active[number]
+        progress.done += steps
+        progress.run_time += seconds
+        spent = self.books.run_time.setdefault(number, {})
+        for gpu in self.books.schedule[-1][number]:
+            spent[gpu] = spent.get(gpu, 0.0) + seconds
+        if self.accounts is not None:
+            self.accounts.charge(number, seconds - charged)
 
     def _limit(self, number: int) -> float:
         """Return the run time at which a job is ended."""

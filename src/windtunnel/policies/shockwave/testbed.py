@@ -197,15 +197,9 @@ class LeasedRounds(PublishedRounds):
     ) -> None:
         """Book a job's round, of which some seconds were charged before."""
         progress = self.active[number]
-        progress.done += steps
-        progress.run_time += seconds
-        spent = self.books.run_time.setdefault(number, {})
-        for gpu in self.books.schedule[-1][number]:
-            spent[gpu] = spent.get(gpu, 0.0) + seconds
+        self._credit(number, steps, seconds, charged)
         told = (len(self.books.schedule), steps / max(seconds, 1e-9), progress.batch_size)
         self.books.speeds.setdefault(number, []).append(told)
-        if self.accounts is not None:
-            self.accounts.charge(number, seconds - charged)
         if end is not None:
             self._remove(number, end)
         else:
