@@ -25,6 +25,9 @@ _JOB_NAMES = frozenset(
 )
 #: Names as alike as that are taken for one misspelt (`difflib`'s ratio).
 _MISSPELT = 0.85
+#: Arrays of an instance that have an entry a job.
+_OF_JOBS = ("throughputs", "scale_factors", "weights", "steps_left", "time_since_start")
+_OF_JOBS += ("isolated_time", "slo_seconds_left", "job_entities")
 #: A job's name: any hashable value, usually its number or `job_id`.
 JobId: TypeAlias = Hashable
 
@@ -125,16 +128,9 @@ class Instance:
         return replace(
             self,
             job_ids=tuple(self.job_ids[row] for row in rows),
-            throughputs=self.throughputs[rows],
-            scale_factors=self.scale_factors[rows],
-            weights=self.weights[rows],
-            steps_left=self.steps_left[rows],
-            time_since_start=self.time_since_start[rows],
-            isolated_time=self.isolated_time[rows],
-            slo_seconds_left=self.slo_seconds_left[rows],
+            **{name: getattr(self, name)[rows] for name in _OF_JOBS},
             pairs=place[self.pairs[kept]].reshape(-1, 2),
             pair_throughputs=self.pair_throughputs[kept],
-            job_entities=self.job_entities[rows],
         )
 
     def require_runnable(self, model: str) -> None:

@@ -77,13 +77,6 @@ class Scheduler:
         self.lines[node].push(waits)
         self.ready[node] = None
 
-    def withdraw(self, waits: Pending, node: QuotaNode) -> None:
-        """Take a waiting workload out for good."""
-        line = self.lines[node]
-        line.remove(waits)
-        if line.sticky is waits:
-            line.sticky = None
-
     def release(self, holding: Holding) -> None:
         """Let a holding end; whoever waits for room in its tree of cohorts is tried again."""
         self.state.remove(holding)

@@ -133,10 +133,6 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     stop_policy: str = "None"
     admission_scope: str = ""
 
-    def group_of(self, resource: str) -> ResourceGroup | None:
-        """Return the group that covers a resource."""
-        return next((group for group in self.resource_groups if resource in group.covered), None)
-
 
 class LocalQueue(msgspec.Struct, frozen=True):
     """A namespace's door to a cluster queue; its weight counts in usage-based fair sharing."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from windtunnel.cluster.topology.tree import HOST, TopologyTree
 from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.kueue import objects
@@ -42,14 +44,7 @@ def site_nodes(manifests: Manifests, problem: Problem, gpu: str) -> list[objects
             )
             raise PolicyError("kueue", message)
         return [
-            objects.Node(
-                node.name,
-                node.labels,
-                {**node.capacity, gpu: size},
-                node.ready,
-                node.unschedulable,
-                node.taints,
-            )
+            msgspec.structs.replace(node, capacity={**node.capacity, gpu: size})
             for node, size in zip(manifests.nodes, sizes, strict=True)
         ]
     made = []

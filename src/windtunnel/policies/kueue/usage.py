@@ -78,11 +78,6 @@ class UsageBook:
                 running[resource] = running.get(resource, 0.0) + sign * value
                 used[resource] = used.get(resource, 0.0) + at_once * value
 
-    def settle(self, now: float) -> None:
-        """Bring the use of all local queues up to ``now`` (s)."""
-        for queue in self._since:
-            self._settle(queue, now)
-
     def _settle(self, queue: str, now: float) -> None:
         """Bring a local queue's use up to ``now``: the old fades, what runs enters."""
         new = self.share_of_new(now - self._since.setdefault(queue, now))

@@ -26,7 +26,6 @@ class Pending(msgspec.Struct, eq=False):
         shape: what it asks for; two of one shape in one queue fare alike.
         created: when it came, s; it keeps this when it is evicted.
         tried: where the search for flavors goes on.
-        waits: it is in its queue.
     """
 
     workload: Workload
@@ -34,7 +33,6 @@ class Pending(msgspec.Struct, eq=False):
     created: float
     tried: dict[tuple[int, str], int] = {}
     seen: Any = None
-    waits: bool = False
 
     @property
     def rank(self) -> tuple[int, float, str]:
@@ -94,7 +92,6 @@ class Line:
     def _push(self, heaps: dict[Any, list[Any]], pending: Pending) -> None:
         """Add to the heap of its shape."""
         self._count += 1
-        pending.waits = True
         entry = (pending.rank, self._count, pending)
         heapq.heappush(heaps.setdefault(pending.shape, []), entry)
 
@@ -124,24 +121,11 @@ class Line:
             heapq.heapify(heap)
         if not heap:
             del self._active[pending.shape]
-        pending.waits = False
 
     @property
     def num_active(self) -> int:
         """How many are tried again."""
         return sum(map(len, self._active.values()))
-
-    def remove(self, pending: Pending) -> None:
-        """Take a workload out, active or set aside."""
-        for heaps in (self._active, self._aside):
-            heap = heaps.get(pending.shape, [])
-            left = [entry for entry in heap if entry[2] is not pending]
-            if len(left) < len(heap):
-                heapq.heapify(left)
-                heaps[pending.shape] = left
-                if not left:
-                    del heaps[pending.shape]
-        pending.waits = False
 
     def active(self) -> Iterator[Pending]:
         """Yield who is tried again."""
