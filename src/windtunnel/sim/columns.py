@@ -37,6 +37,19 @@ def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers"
     raise SpecError(where, f"the column {quote(name)} holds {kind}; expected {what}.")
 
 
+def with_numbers(table: pa.Table, name: str, values: np.ndarray) -> pa.Table:
+    """Return a table with other numbers in a column that it has, float64, NaN as null.
+
+    Args:
+        table: a jobs table that has the column.
+        name: the column.
+        values: Float array (rows,).
+    """
+    at = table.column_names.index(name)
+    field = table.schema.field(at).with_type(pa.float64())
+    return table.set_column(at, field, pa.array(values, pa.float64(), from_pandas=True))
+
+
 def _first_word(column: pa.ChunkedArray) -> tuple[int, str]:
     """Return the first row, from 1, whose text is no number, and the text."""
     for row, value in enumerate(column, 1):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.gpu_types import with_types_of
+from windtunnel.predictors.features import numbers
 from windtunnel.sim import problem as problems
 from windtunnel.sim.slurm.priority import BASIC_FIRST
 from windtunnel.site.host_list import hosts
@@ -106,10 +107,7 @@ class _States:
         self.tables: SlurmTables = policy.tables_of(problem)
         rows = problem.rows
         self.submit = problem.submit
-        self.start, end = (
-            np.array(table[name].to_numpy(), dtype=np.float64)[rows]
-            for name in ("start_time", "end_time")
-        )
+        self.start, end = (numbers(table, name)[rows] for name in ("start_time", "end_time"))
         self.end = np.where(np.isnan(end), np.inf, end)
         names = table["nodelist"].take(rows).to_pylist()
         self.nodes = [self._numbers(text) for text in names]
@@ -142,7 +140,7 @@ class _States:
         """Give jobs the priorities that the log tells, or those of their submission."""
         told = None
         if self.tables.site.settings.priority.multifactor and "priority" in table.column_names:
-            told = np.nan_to_num(np.array(table["priority"].to_numpy(), dtype=np.float64))[rows]
+            told = np.nan_to_num(numbers(table, "priority"))[rows]
         for job, asked in enumerate(self.tables.requests):
             value = BASIC_FIRST - asked.identity if told is None else int(told[job])
             self.tables.jobs.set_priority(job, value)

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.placements.catalogue import split_placement
 from windtunnel.placements.tree import Tree
+from windtunnel.predictors.features import numbers
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.site.conditions import Conditions
 
@@ -78,7 +80,7 @@ class Load:
     def of(cls, jobs: pa.Table, num_gpus: float = math.inf) -> Load:
         """Return a jobs table's on so many GPUs; what is not known counts as 0."""
         submit, duration, gpus = (
-            np.nan_to_num(jobs[name].cast(pa.float64()).to_numpy(), posinf=0.0, neginf=0.0)
+            np.nan_to_num(numbers(jobs, name), posinf=0.0, neginf=0.0)
             for name in ("submit_time", "duration", "num_gpus")
         )
         return cls(

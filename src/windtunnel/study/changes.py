@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.policies.slurm.site_of import cluster_of_site
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import with_numbers
 from windtunnel.sim.disruptions.dated import DatedDisruptions
 from windtunnel.site.slurm_changes import gpu_types_of, site_at, site_with_nodes
 from windtunnel.study.resolving import cluster_of
 from windtunnel.traces.wallclock import to_utc
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.site.conditions import Conditions
 
@@ -129,11 +132,9 @@ def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:
     """
     if not 0 < part < 1:
         raise SpecError("--share", f"found {part:g}; expected a part of a GPU, such as 0.5.")
-    gpus = np.array(jobs["num_gpus"].to_numpy(), dtype=np.float64)
+    gpus = numbers(jobs, "num_gpus")
     single = gpus == 1
-    place = jobs.schema.get_field_index("num_gpus")
-    changed = pa.array(np.where(single, part, gpus), pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed), int(single.sum())
+    return with_numbers(jobs, "num_gpus", np.where(single, part, gpus)), int(single.sum())
 
 
 def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[pa.Table, int]:
@@ -147,13 +148,11 @@ def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[p
     Returns:
         The jobs with shorter run times, and how many of them the rule hits.
     """
-    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
+    duration = numbers(jobs, "duration")
     saved = np.where(tails > after, tails - after, 0.0)
     hit = (saved > 0) & (duration > 0)
     shorter = np.where(hit, np.maximum(duration - saved, 0.0), duration)
-    place = jobs.schema.get_field_index("duration")
-    changed = pa.array(shorter, pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed), int(hit.sum())
+    return with_numbers(jobs, "duration", shorter), int(hit.sum())
 
 
 def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
@@ -168,7 +167,4 @@ def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
     """
     if not 1 <= slack < float("inf"):
         raise SpecError("--limits", f"found {slack:g}; expected 1 (exact) or more.")
-    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
-    place = jobs.schema.get_field_index("estimate")
-    changed = pa.array(duration * slack, pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed)
+    return with_numbers(jobs, "estimate", numbers(jobs, "duration") * slack)

@@ -38,17 +38,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.features import numbers
-from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.columns import numeric_column, with_numbers
 from windtunnel.sim.flight import FAILED, FINISHED, REJECTED
 from windtunnel.study.resubmission import Habit, failed_here, learn_habit, told, with_attempts
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
 
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
@@ -321,11 +322,7 @@ def _learn_user(
 
 
 def _break(text: str) -> float:
-    """Return the break, s, that ``closed`` or ``closed:TIME`` names.
-
-    Raises:
-        SpecError: it is neither.
-    """
+    """Return the break, s, that ``closed`` or ``closed:TIME`` names."""
     word, colon, rest = text.strip().partition(":")
     if word.strip() != "closed" or (colon and not rest.strip()):
         raise SpecError("arrivals", f"found {quote(text)}; expected closed, or closed:20m.")
@@ -337,11 +334,6 @@ def _at(table: pa.Table, submit: np.ndarray, recorded: np.ndarray) -> pa.Table:
     times = np.where(np.isposinf(submit), np.nan, submit)
     for name in _MOVED:
         if name in table.column_names:
-            values = numeric_column(table, name, "arrivals") + (times - recorded)
-            place, values = (
-                table.column_names.index(name),
-                times if name == "submit_time" else values,
-            )
-            field = table.schema.field(place).with_type(pa.float64())
-            table = table.set_column(place, field, pa.array(values, pa.float64(), from_pandas=True))
+            moved = numeric_column(table, name, "arrivals") + (times - recorded)
+            table = with_numbers(table, name, times if name == "submit_time" else moved)
     return table

@@ -28,6 +28,8 @@ import pyarrow.compute as pc
 from windtunnel.errors import SpecError
 from windtunnel.placements import split_placement
 from windtunnel.placements.tree import Tree
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import with_numbers
 from windtunnel.sim.contract import BACKFILLING, Policy
 
 if TYPE_CHECKING:
@@ -96,19 +98,17 @@ def pai_jobs(table: pa.Table, cluster: ClusterSpec) -> pa.Table:
         table: jobs table.
         cluster: where they are to be flown.
     """
-    tasks = np.nan_to_num(_floats(table, "num_tasks"), nan=1.0)
+    tasks = np.nan_to_num(numbers(table, "num_tasks"), nan=1.0)
     tasks = np.maximum(tasks, 1.0)
-    duration = np.maximum(np.trunc(_floats(table, "duration")), 1.0)
+    duration = np.maximum(np.trunc(numbers(table, "duration")), 1.0)
     limits = {"num_gpus": float(cluster.num_gpus), "num_cpus": _cores(cluster)}
-    changed: dict[str, Any] = {"duration": pa.array(duration, mask=np.isnan(duration))}
+    table = with_numbers(table, "duration", duration)
     for name, limit in limits.items():
-        percent = np.rint(np.nan_to_num(_floats(table, name)) / tasks * _PERCENT)
-        changed[name] = pa.array(np.minimum(percent / _PERCENT, limit) * tasks)
-    changed["num_tasks"] = pa.array(tasks.astype(np.int32))
-    for name, column in changed.items():
-        at = table.column_names.index(name)
-        field = table.schema.field(at)
-        table = table.set_column(at, field, column.cast(field.type))
+        percent = np.rint(np.nan_to_num(numbers(table, name)) / tasks * _PERCENT)
+        table = with_numbers(table, name, np.minimum(percent / _PERCENT, limit) * tasks)
+    at = table.column_names.index("num_tasks")
+    field = table.schema.field(at)
+    table = table.set_column(at, field, pa.array(tasks.astype(np.int32)).cast(field.type))
     anywhere = pc.equal(table["gpu_type"], "CPU").fill_null(False)
     types = pc.if_else(anywhere, pa.scalar(None, pa.string()), table["gpu_type"])
     return table.set_column(table.column_names.index("gpu_type"), "gpu_type", types)
@@ -135,10 +135,6 @@ def _cores(cluster: ClusterSpec) -> float:
     """Return the cluster's cores; infinity where they are not constrained everywhere."""
     cores = [None if n.cpus is None else n.cpus * n.count for n in cluster.node_types]
     return sum(np.inf if part is None else part for part in cores)
-
-
-def _floats(table: pa.Table, name: str) -> np.ndarray:
-    return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
 def as_pai(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.predictors.features import numbers
 from windtunnel.study.recording import Recording
 from windtunnel.study.simulate import fly
 from windtunnel.study.verdict import Verdict
@@ -40,8 +41,8 @@ def with_flown_reasons(jobs: pa.Table, conditions: Conditions) -> tuple[pa.Table
         return jobs, ""
     flown = recording.jobs.drop_columns([_PLACE])
     outcome = fly(flown, conditions)
-    start = np.asarray(flown["start_time"].to_numpy(), dtype=np.float64)
-    verdict = Verdict.of(recording.waits(outcome), start - recording.submitted)
+    recorded = numbers(flown, "start_time") - recording.submitted
+    verdict = Verdict.of(recording.waits(outcome), recorded)
     if not verdict.stands:
         return jobs, (
             "The log names no reason for a wait, and the replay under the site's Slurm does not "

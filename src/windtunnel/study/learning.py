@@ -17,6 +17,7 @@ import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.errors import SpecError
+from windtunnel.predictors.features import numbers
 from windtunnel.site.host_list import hosts
 from windtunnel.study.recording import most_at_once
 from windtunnel.toml_file import toml_value
@@ -141,7 +142,7 @@ def _log(jobs: pa.Table) -> _Log:
     if not any(nodes):
         message = "found no NodeList in the log; write it with sacct --format=...,NodeList,Reason"
         raise SpecError("learn", message + ", or describe the site by --slurm-conf.")
-    cpus = np.nan_to_num(np.array(jobs["num_cpus"].to_numpy(), dtype=np.float64))
+    cpus = np.nan_to_num(numbers(jobs, "num_cpus"))
     held = {"gpus": recorded.gpus, "cpus": cpus, "jobs": np.ones(jobs.num_rows)}
     return _Log(jobs, nodes, recorded.start.tolist(), recorded.end.tolist(), held)
 
@@ -191,7 +192,7 @@ def _partitions(log: _Log, found: Learnt, groups: dict[str, list[str]]) -> None:
         found.nameless = sum(map(bool, words)) - sum(map(len, rows.values()))
     if not any(log.nodes[row] for its in rows.values() for row in its):
         rows = {"all": list(range(log.jobs.num_rows))}
-    limits = np.array(log.jobs["estimate"].to_numpy(), dtype=np.float64)
+    limits = numbers(log.jobs, "estimate")
     for place, (name, its) in enumerate(sorted(rows.items(), key=lambda item: -len(item[1]))):
         seen = {node for row in its for node in log.nodes[row]}
         nodes = [node for group in groups.values() if len(seen & set(group)) * 2 >= len(group)
@@ -212,10 +213,7 @@ def _partitions(log: _Log, found: Learnt, groups: dict[str, list[str]]) -> None:
 
 def _limits(log: _Log, found: Learnt) -> None:
     """Find the limits that jobs waited for; the log names whose they are, and of what kind."""
-    start, submit = (
-        np.array(log.jobs[name].to_numpy(), dtype=np.float64)
-        for name in ("start_time", "submit_time")
-    )
+    start, submit = (numbers(log.jobs, name) for name in ("start_time", "submit_time"))
     wait = np.nan_to_num(start - submit)
     bound: dict[str, list[int]] = {}
     for row, word in enumerate(log.texts("reason")):

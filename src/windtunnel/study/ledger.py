@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.policies.slurm.policy import Slurm
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import with_numbers
 from windtunnel.site.host_list import hosts
 from windtunnel.site.slurm import SlurmPartition, SlurmSite
 from windtunnel.study.agreement import Agreement, agreement
@@ -18,6 +19,8 @@ from windtunnel.study.verdict import Verdict
 from windtunnel.study.wait_causes import CAUSES, cause_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import Recording
@@ -69,8 +72,7 @@ def ledger(recording: Recording, conditions: Conditions) -> list[Entry]:
         jobs=recording.jobs.slice(0, MOST_JOBS),
         submitted=recording.submitted[:MOST_JOBS],
     )
-    start = recording.jobs["start_time"].to_numpy()
-    recorded = np.asarray(start, dtype=np.float64) - recording.submitted
+    recorded = numbers(recording.jobs, "start_time") - recording.submitted
     found: list[Entry] = []
     for place, name in enumerate(MECHANISMS):
         if not _has(name, site, recording):
@@ -129,7 +131,7 @@ def missing(
             have are down or reserved. None = not compared.
     """
     site = conditions.scheduler.policy.site
-    start = np.asarray(recording.jobs["start_time"].to_numpy(), dtype=np.float64)
+    start = numbers(recording.jobs, "start_time")
     wait = np.nan_to_num(start - recording.submitted)
     compared = float(wait[:MOST_JOBS].sum())
     wait /= wait.sum() or 1.0
@@ -217,8 +219,7 @@ def _is_ranked(recording: Recording, site: SlurmSite) -> bool:
     """Return whether a log's priorities rise where those by submission, as the site's, fall."""
     if site.settings.priority.multifactor or "priority" not in recording.jobs.column_names:
         return False
-    value = np.array(recording.jobs["priority"].to_numpy(), dtype=np.float64)
-    eligible = np.asarray(recording.jobs["submit_time"].to_numpy(), dtype=np.float64)
+    value, eligible = (numbers(recording.jobs, name) for name in ("priority", "submit_time"))
     rising = []
     for since in (recording.submitted, eligible):
         known = value[np.argsort(since, kind="stable")]
@@ -260,9 +261,7 @@ def _site(site: SlurmSite, known: tuple[str, ...]) -> SlurmSite:
 def _jobs(recording: Recording, known: tuple[str, ...]) -> pa.Table:
     jobs = recording.jobs
     if "eligibility" not in known:
-        at = jobs.schema.get_field_index("submit_time")
-        submitted = pa.array(recording.submitted, pa.float64())
-        jobs = jobs.set_column(at, jobs.schema.field(at), submitted)
+        jobs = with_numbers(jobs, "submit_time", recording.submitted)
     if "arrays" not in known and "array_limit" in jobs.column_names:
         jobs = jobs.drop_columns(["array_limit"])
     return jobs

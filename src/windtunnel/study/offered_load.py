@@ -13,13 +13,15 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
 
 
 def offered_load(jobs: pa.Table, num_gpus: int, flown: np.ndarray) -> float:
@@ -65,9 +67,7 @@ def at_load(jobs: pa.Table, natural: float, load: float, flown: np.ndarray) -> p
     submit = numbers(jobs, "submit_time")
     first = float(submit[flown].min())
     stretched = first + (submit - first) * (natural / load)
-    place = jobs.column_names.index("submit_time")
-    column = pa.array(stretched, from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), column)
+    return with_numbers(jobs, "submit_time", stretched)
 
 
 _EVERY = re.compile(r"(?P<count>\d+)/(?P<seconds>\d+(?:\.\d+)?)")
@@ -97,12 +97,11 @@ def with_arrivals(
     count = int(match["count"]) if match else 0
     if match is None or count < 1 or float(match["seconds"]) <= 0:
         raise SpecError("arrivals", f"found {text!r}; expected COUNT/SECONDS, as 300/60.")
-    submit = np.asarray(table["submit_time"].to_numpy(), dtype=np.float64)
+    submit = numbers(table, "submit_time")
     second = np.arange(len(submit))
     if ties is not None:
         second = ties(np.array(table["job_id"].to_pylist(), dtype=object))
     order = np.lexsort((second, submit))
     times = np.empty(len(submit))
     times[order] = float(match["seconds"]) * (np.arange(len(submit)) // count)
-    at = table.column_names.index("submit_time")
-    return table.set_column(at, table.schema.field(at), pa.array(times))
+    return with_numbers(table, "submit_time", times)

@@ -15,6 +15,8 @@ from windtunnel.characterize.recorded import Recorded
 from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import with_numbers
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING, Flight
 from windtunnel.sim.outcome import Outcome
 
@@ -47,9 +49,7 @@ class Recording:
             with_cpu_jobs: those without GPUs are flown, too: the policy knows of cores.
         """
         columns = ("submit_time", "duration", "num_gpus", "start_time")
-        submit, duration, gpus, start = (
-            np.asarray(jobs[name].to_numpy(), dtype=np.float64) for name in columns
-        )
+        submit, duration, gpus, start = (numbers(jobs, name) for name in columns)
         has_starts = bool((~np.isnan(start)).any())
         known = ~np.isnan(submit) & ~np.isnan(duration) & ~np.isnan(gpus)
         asks = np.ones(len(gpus), dtype=bool) if with_cpu_jobs else ~(gpus == 0)
@@ -76,7 +76,7 @@ class Recording:
 
     def submitted_in(self, outcome: Outcome) -> np.ndarray:
         """Return when these jobs were really submitted in a flight of theirs, s, shape (n,)."""
-        eligible = np.asarray(self.jobs["submit_time"].to_numpy(), dtype=np.float64)
+        eligible = numbers(self.jobs, "submit_time")
         moved = outcome.submit_time[: len(eligible)] - eligible
         submitted: np.ndarray = self.submitted + moved
         return submitted
@@ -90,20 +90,14 @@ def _from_eligible(jobs: pa.Table) -> pa.Table:
     """Return jobs that are submitted when they were eligible; never after their start."""
     if "eligible_time" not in jobs.column_names:
         return jobs
-    submit, start = (
-        np.asarray(jobs[name].to_numpy(), dtype=np.float64)
-        for name in ("submit_time", "start_time")
-    )
+    submit, start = (numbers(jobs, name) for name in ("submit_time", "start_time"))
     eligible = np.asarray(
         pc.cast(jobs["eligible_time"], pa.float64(), safe=False).to_numpy(), dtype=np.float64
     )
     since = np.fmax(submit, np.where(np.isnan(eligible), submit, np.fmin(eligible, start)))
     if np.array_equal(since, submit, equal_nan=True):
         return jobs
-    at = jobs.schema.get_field_index("submit_time")
-    return jobs.set_column(
-        at, jobs.schema.field(at), pa.array(since, pa.float64(), from_pandas=True)
-    )
+    return with_numbers(jobs, "submit_time", since)
 
 
 def with_throttles(jobs: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.plugins import parameters
 from windtunnel.policies.scheduled import Scheduled, Stay
 from windtunnel.policies.shockwave.replay import Replay, RoundClock
+from windtunnel.sim.columns import with_numbers
 from windtunnel.study.resume_costs import FREE
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.traces.tabular import read_text
@@ -62,12 +63,9 @@ def fly_replay(table: pa.Table, cluster: ClusterSpec, conditions: Conditions) ->
         stays, said = _of_times(rows, cluster), {}
     lasts = {job: sum(stay.end - stay.begin for stay in of) for job, of in stays.items()}
     duration = [lasts.get(job, 0.0) for job in table["job_id"].to_pylist()]
-    at = table.column_names.index("duration")
-    flown = table.set_column(at, table.schema.field(at), pa.array(duration))
-    costs = {
-        "restore_time": conditions.scheduler.restore_time or 0.0
-    }  # its clock says what stops cost
-    scheduled = conditions.having(policy=Scheduled(stays), replay=None, **costs)
+    flown = with_numbers(table, "duration", np.array(duration, dtype=np.float64))
+    restore = conditions.scheduler.restore_time or 0.0  # its clock says what stops cost
+    scheduled = conditions.having(policy=Scheduled(stays), replay=None, restore_time=restore)
     out = fly_rigid(flown, cluster, Scheduled(stays), scheduled)
     notes.insert(0, "A given schedule: each job takes as long as that gives it GPUs.")
     settings = {**out.settings, "replay": str(name), "parameters": said}
@@ -119,11 +117,7 @@ def _of_rounds(
 
 
 def _clock(given: dict[str, str]) -> RoundClock:
-    """Return the clock of the words behind a schedule's name.
-
-    Raises:
-        SpecError: a number is none, or below 0.
-    """
+    """Return the clock of the words behind a schedule's name."""
     numbers = {}
     for name in _CLOCK:
         if name in given:
@@ -153,22 +147,14 @@ def _of_times(rows: TextTable, cluster: ClusterSpec) -> dict[str, list[Stay]]:
 
 
 def _jobs(rows: TextTable) -> list[str]:
-    """Return the column ``job``.
-
-    Raises:
-        TraceError: a cell is empty.
-    """
+    """Return the column ``job``."""
     rows.refuse("job", pc.is_null(rows.text("job")), "a job's id")
     found: list[str] = rows.text("job").to_pylist()
     return found
 
 
 def _gpus(rows: TextTable, cluster: ClusterSpec) -> list[tuple[int, ...]]:
-    """Return the column ``gpus``.
-
-    Raises:
-        TraceError: a cell is no GPU numbers of the cluster.
-    """
+    """Return the column ``gpus``."""
     text, most = rows.text("gpus"), int(cluster.num_gpus)
     cells = [(cell or "").split() for cell in text.to_pylist()]
     wrong = [not all(w.isdecimal() and int(w) < most for w in cell) for cell in cells]
