@@ -219,10 +219,10 @@ def test_pairs_run_on_types_that_both_accept(compat: str | None, tmp_path: Path)
     table = wt.simulate(jobs, "v100:1,k80:1", "gavel:isolated", throughputs=path).jobs
     policy = GavelPolicy("max_min_fairness_packed")
     run = run_rounds(table, parse_cluster("v100:1,k80:1"), policy, options)
-    on_k80, on_v100 = run.type_time.T
+    on_k80, on_v100 = run.log.type_time.T
     assert (on_v100[:2] == 0).all()
     assert on_k80[2] == 0
-    assert run.gpu_time.sum() < run.type_time.sum()  # some did share
+    assert run.gpu_time.sum() < run.log.type_time.sum()  # some did share
 
 
 def test_isolated_time_is_that_of_an_equal_share() -> None:

@@ -8,7 +8,7 @@ equally fast on every GPU type that they accept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +24,14 @@ from windtunnel.policies.gavel.published import fly_as_published
 from windtunnel.policies.gavel.rounds import Rounds
 from windtunnel.policies.gavel.totals import DEFAULT_COSTS
 from windtunnel.policies.gavel.work import Rules
-from windtunnel.sim.columns import numeric_column
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import numeric_column, with_numbers
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.compat import in_order
-from windtunnel.study.gavel_work import floats, work_of
+from windtunnel.study.gavel_work import work_of
 from windtunnel.study.offered_load import with_arrivals
-from windtunnel.study.resolving import governing_of, settings_of
+from windtunnel.study.resolving import settings_of_loop
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.throughput.measured import (
     REFERENCE_TYPE,
@@ -42,6 +43,7 @@ from windtunnel.throughput.measured import (
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.policies.gavel.in_rounds import GavelPolicy
+    from windtunnel.policies.gavel.record import RoundLog
     from windtunnel.policies.gavel.work import Allocator, Work
     from windtunnel.site.conditions import Conditions
 
@@ -77,9 +79,8 @@ class RoundRun:
         work: what was run; jobs by (submit_time, input order).
         rows: row in the jobs table of each of these jobs; shape (jobs,).
         isolated_time: seconds that each of them would have needed on its equal share.
-        type_time: seconds each of them spent on each GPU type; shape (jobs, types).
-        rounds: choices of who runs.
-        solves: decisions on shares.
+        log: what kept count: of ``rounds`` (choices of who runs), ``solves`` (decisions on shares)
+            and ``type_time`` (seconds of each job on each GPU type, shape (jobs, types)).
         stopped_at: when the run ended, s.
     """
 
@@ -87,9 +88,7 @@ class RoundRun:
     work: Work
     rows: np.ndarray
     isolated_time: np.ndarray
-    type_time: np.ndarray
-    rounds: int
-    solves: int
+    log: Rounds | RoundLog
     stopped_at: float
 
     @property
@@ -107,17 +106,6 @@ class RoundRun:
             return shared
         held: np.ndarray = flight.run_time[self.rows] * self.work.gangs
         return held
-
-
-@dataclass(frozen=True)
-class _Flown:
-    """What a mechanism made of the shares."""
-
-    outcome: Outcome
-    type_time: np.ndarray
-    rounds: int
-    solves: int
-    stopped_at: float
 
 
 def fly_gavel(
@@ -181,26 +169,25 @@ def run_rounds(
     )
     is_published = mechanism == "published"
     shares = _shares(table, rows, work, policy, conditions.seed, published=is_published)
+    log: Rounds | RoundLog
+    how = (table, cluster, work, rows, shares, rules, conditions)
     if mechanism == "deficit":
-        flown = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
+        outcome, log, stopped_at = fly_on_the_engine(*how)
     else:
-        flown = _in_a_loop(table, cluster, work, rows, shares, rules, conditions, mechanism)
-    outcome = flown.outcome
+        outcome, log, stopped_at = _in_a_loop(*how, mechanism)
     finished = outcome.flight.status[rows] == FINISHED
     shares.account(np.where(finished, 0.0, shares.left))
     settings = {**outcome.settings, **_settings(policy, asked, mechanism)}
     notes += [*outcome.notes, *shares.notes, *_mechanism_notes(mechanism, rules, shares.choice)]
     table = _with_isolated_time(table, rows, np.where(finished, shares.isolated_time, np.nan))
-    outcome = Outcome(
-        table,
-        cluster,
-        outcome.flight,
-        settings,
-        {**outcome.reasons, **reasons},
-        tuple(dict.fromkeys(notes)),
+    outcome = replace(
+        outcome,
+        jobs=table,
+        settings=settings,
+        reasons={**outcome.reasons, **reasons},
+        notes=tuple(dict.fromkeys(notes)),
     )
-    counts = (flown.type_time, flown.rounds, flown.solves, flown.stopped_at)
-    return RoundRun(outcome, work, rows, shares.isolated_time, *counts)
+    return RoundRun(outcome, work, rows, shares.isolated_time, log, stopped_at)
 
 
 def fly_on_the_engine(  # noqa: PLR0917 - what a run is made of
@@ -211,13 +198,15 @@ def fly_on_the_engine(  # noqa: PLR0917 - what a run is made of
     shares: Allocator,
     rules: Rules,
     conditions: Conditions,
-) -> _Flown:
-    """Fly the jobs as any others, each as long as it takes where it is fastest."""
+) -> tuple[Outcome, Rounds, float]:
+    """Fly the jobs as any others, each as long as it takes where it is fastest.
+
+    Returns:
+        What came of it, the policy that it was flown under, and when it ended, s.
+    """
     duration = np.full(len(table), np.nan)
     duration[rows] = work.steps / work.fastest
-    at = table.column_names.index("duration")
-    column = pa.array(duration, mask=np.isnan(duration))
-    table = table.set_column(at, table.schema.field(at), column)
+    table = with_numbers(table, "duration", duration)
     policy = Rounds(work, rows, shares, rules)
     # Who cannot be flown has been named, or is left out here.
     conditions = conditions.having(incomplete="reject", throughputs=None)
@@ -229,7 +218,7 @@ def fly_on_the_engine(  # noqa: PLR0917 - what a run is made of
         last = rules.until if goes_on else float(np.nanmax(flight.end, initial=0.0))
     if math.isfinite(last):
         policy.close(last)
-    return _Flown(outcome, policy.type_time, policy.rounds, policy.solves, last)
+    return outcome, policy, last
 
 
 def _in_a_loop(  # noqa: PLR0917 - ditto
@@ -241,24 +230,16 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     rules: Rules,
     conditions: Conditions,
     mechanism: str,
-) -> _Flown:
-    """Fly the jobs by a mechanism that has a loop of its own."""
+) -> tuple[Outcome, RoundLog, float]:
+    """Fly the jobs by a mechanism that has a loop of its own; as `fly_on_the_engine`."""
     log = (fly_as_published if mechanism == "published" else fly_ideal)(work, shares, rules)
     is_pool = cluster.is_pool or mechanism == "ideal"
     flight = log.flight(rows, len(table), rules.until, with_nodes=not is_pool)
     notes = []
     if any(node.cpus or node.mem_gib for node in cluster.node_types):
         notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
-    settings = {
-        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
-        "queueing": "policy",
-        "placement": "pool" if is_pool else "best_fit",
-        "sharing": None,
-        "estimates": None,
-        "engine": "rounds",
-    }
-    outcome = Outcome(table, cluster, flight, settings, {}, tuple(notes))
-    return _Flown(outcome, log.type_time, log.rounds, log.solves, log.stopped_at)
+    settings = settings_of_loop(conditions, "pool" if is_pool else "best_fit", "rounds")
+    return Outcome(table, cluster, flight, settings, {}, tuple(notes)), log, log.stopped_at
 
 
 def refuse_options(conditions: Conditions, mechanism: str) -> None:
@@ -301,7 +282,7 @@ def _with_deadlines(table: pa.Table, speeds: ThroughputTable, notes: list[str]) 
     if table["slo"].null_count == len(table):
         return table
     slo = numeric_column(table, "slo", "Gavel's SLOs")
-    ideal = floats(table, "duration")
+    ideal = numbers(table, "duration")
     unknown = np.isnan(ideal) & ~np.isnan(slo)
     if unknown.any() and "total_steps" in table.column_names:
         steps = numeric_column(table, "total_steps", "steps")
@@ -309,14 +290,14 @@ def _with_deadlines(table: pa.Table, speeds: ThroughputTable, notes: list[str]) 
         unknown &= np.isnan(ideal)
     if unknown.any():
         notes.append(f"{unknown.sum():,} jobs have an SLO and no deadline: no ideal duration.")
-    deadline = floats(table, "submit_time") + slo * ideal
+    deadline = numbers(table, "submit_time") + slo * ideal
     return table.append_column("deadline", pa.array(deadline, mask=np.isnan(deadline)))
 
 
 def _reference_speeds(table: pa.Table, speeds: ThroughputTable) -> np.ndarray:
     """Return the jobs' steps per second on V100s, NaN where that is not known; shape (jobs,)."""
     known = speeds.alone.get(REFERENCE_TYPE, {})
-    gangs = np.nan_to_num(floats(table, "num_gpus")).astype(int).tolist()
+    gangs = np.nan_to_num(numbers(table, "num_gpus")).astype(int).tolist()
     keys = zip(table["template"].to_pylist(), gangs, strict=True)
     return np.array([known.get(key) or math.nan for key in keys])
 
@@ -331,7 +312,7 @@ def _shares(
     published: bool,
 ) -> Shares:
     """Return the policy, ready to be asked."""
-    weights = np.nan_to_num(floats(table, "priority"), nan=1.0)[rows]
+    weights = np.nan_to_num(numbers(table, "priority"), nan=1.0)[rows]
     if (weights <= 0).any():
         raise SpecError("priority", "Gavel's policies take it as a weight; expected numbers > 0.")
     deadlines = np.full(len(rows), math.inf)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,10 +107,7 @@ def rate_sweep(
     for rate in rates:
         if not 0 < rate < math.inf:
             raise SpecError("rates", f"found {rate:g}; expected jobs per hour > 0.")
-
-    def fly(policy: GavelPolicy, rate: float, seed: int) -> dict[str, Any]:
-        return _continuous(policy, rate, seed, chosen)
-
+    fly = partial(_continuous, options=chosen)
     rows = _swept(policies, ("rate", rates), seeds, fly, _Kept(kept, chosen), on_done)
     return pa.Table.from_pylist(rows, schema=_RATE_SCHEMA)
 
@@ -227,8 +225,8 @@ def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> d
         "p99_jct": None if given_up else float(np.quantile(jct, 0.99)),
         "utilization": used,
         "end": run.stopped_at,
-        "rounds": run.rounds,
-        "solves": run.solves,
+        "rounds": run.log.rounds,
+        "solves": run.log.solves,
     }
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
 from windtunnel.policies.gavel.work import Work
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec, NodeType
     from windtunnel.site.conditions import Conditions
     from windtunnel.throughput.measured import ThroughputTable
@@ -48,7 +50,7 @@ def work_of(
         SchemaError: jobs that cannot be run, and were not to be rejected.
     """
     types = _types(cluster)
-    gangs = floats(table, "num_gpus")
+    gangs = numbers(table, "num_gpus")
     measured = {"total_steps", "template"} <= set(table.column_names)
     measured = measured and table["total_steps"].null_count < max(len(table), 1)
     if measured:
@@ -59,14 +61,14 @@ def work_of(
         if any(node.count > 1 for node in cluster.node_types):
             notes += _spread_notes(speeds, names)
     else:
-        steps, kinds = floats(table, "duration"), np.zeros(len(table), int)
+        steps, kinds = numbers(table, "duration"), np.zeros(len(table), int)
         alone = spread = np.ones((len(table), len(types)))
         notes.append(
             "The jobs have no steps: each runs equally fast on every GPU type that it accepts."
         )
     accepted = _accepted(table, types, conditions.scheduler.bind_types)
     alone, spread = alone * accepted, spread * accepted
-    missing = {"submit_time": floats(table, "submit_time"), "num_gpus": gangs}
+    missing = {"submit_time": numbers(table, "submit_time"), "num_gpus": gangs}
     missing["total_steps" if measured else "duration"] = steps
     capacity = np.array([_gpus_of(cluster, name) for name in types])
     reasons = _refused(
@@ -79,20 +81,17 @@ def work_of(
         kinds, pairs = _accepted_pairs(kinds, tables[2], accepted)
         if not (pairs > 0).any():
             notes.append("The throughput table has no pairs of jobs: none share GPUs.")
-    first = np.cumsum([0, *(node.count for node in cluster.node_types)])
-    node_index, node_sizes = [], []
-    for name in types:
-        of = [k for k, node in enumerate(cluster.node_types) if _type_of(node) == name]
-        node_index.append(np.concatenate([np.arange(first[k], first[k + 1]) for k in of]))
-        sizes = [np.full(cluster.node_types[k].count, cluster.node_types[k].gpus) for k in of]
-        node_sizes.append(np.concatenate(sizes).astype(np.int64))
+    counts = [node.count for node in cluster.node_types]
+    kind_of = np.repeat([_type_of(node) for node in cluster.node_types], counts)
+    sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
+    node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
     job_ids = table["job_id"].to_pylist()
     work = Work(
         names=[job_ids[row] for row in rows.tolist()],
         gpu_types=types,
         num_gpus=capacity,
-        node_sizes=tuple(node_sizes),
-        node_index=tuple(node_index),
+        node_sizes=tuple(sizes[of] for of in node_index),
+        node_index=node_index,
         submit=missing["submit_time"][rows],
         steps=steps[rows],
         gangs=gangs[rows].astype(np.int64),
@@ -234,11 +233,6 @@ def _sort_out(
         raise SchemaError("jobs", [found])
     for row in rows.tolist():
         reasons[row] = f"column {column}: expected {words}"
-
-
-def floats(table: pa.Table, name: str) -> np.ndarray:
-    """Return a numeric column as float64, null = NaN."""
-    return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
 def _accepted_pairs(

@@ -199,27 +199,22 @@ def _run(problem: Problem, row: int) -> _Run:
 
 def _flight(problem: Problem, runs: list[_Run], ticks: int) -> Flight:
     total = len(problem.jobs)
-    rows, begin, end, where, plans = [], [], [], [], []
     start_of, end_of = np.full(total, math.nan), np.full(total, math.nan)
+    stays = []
     for run in runs:
         bounds = [*(at for at, _, _ in run.stays), run.end]
         start_of[run.row], end_of[run.row] = bounds[0], run.end
-        for at, (_, place, plan) in enumerate(run.stays):
-            rows.append(run.row)
-            begin.append(bounds[at])
-            end.append(bounds[at + 1])
-            where.append(place)
-            plans.append(plan)
-    order = sorted(range(len(rows)), key=lambda i: (begin[i], rows[i]))
-    by_start = np.array(begin)[order]
-    held = np.array(end)[order] - by_start
-    job = np.array(rows, dtype=np.int64)[order]
-    places = [where[i] for i in order]
+        for (begin, place, plan), end in zip(run.stays, bounds[1:], strict=True):
+            stays.append((begin, run.row, end, place, plan, run.job.model))
+    stays.sort(key=lambda stay: stay[:2])
+    begins, ends = (np.array([stay[at] for stay in stays], dtype=np.float64) for at in (0, 2))
+    held = ends - begins
+    job = np.array([row for _, row, *_ in stays], dtype=np.int64)
+    places = [place for *_, place, _, _ in stays]
     shapes = [tuple(gpus for _, gpus in place) for place in places]
-    models = {run.row: run.job.model for run in runs}
     times = [
-        artifact_iteration_time(models[rows[i]], "".join(map(str, shape)), plans[i])
-        for i, shape in zip(order, shapes, strict=True)
+        artifact_iteration_time(model, "".join(map(str, shape)), plan)
+        for (*_, plan, model), shape in zip(stays, shapes, strict=True)
     ]
     status = np.full(total, REJECTED, dtype=np.int8)
     status[[run.row for run in runs]] = FINISHED
@@ -238,8 +233,8 @@ def _flight(problem: Problem, runs: list[_Run], ticks: int) -> Flight:
         preemptions=np.zeros(total),
         status=status,
         segment_job=job,
-        segment_start=by_start,
-        segment_end=np.array(end)[order],
+        segment_start=begins,
+        segment_end=ends,
         node_offset=np.concatenate([[0], np.cumsum([len(p) for p in places])]).astype(np.int64),
         nodes=np.array([node for place in places for node, _ in place], dtype=np.int32),
         node_gpus=np.array([gpus for place in places for _, gpus in place], dtype=np.int32),
@@ -247,7 +242,7 @@ def _flight(problem: Problem, runs: list[_Run], ticks: int) -> Flight:
         stretches=Stretches(
             gpus=np.array([sum(shape) for shape in shapes], dtype=np.float64),
             cpus=np.zeros(len(job)),
-            plan=np.array([plans[i].name for i in order], dtype=object),
+            plan=np.array([plan.name for *_, plan, _ in stays], dtype=object),
             iteration_time=np.array(times),
             penalty_time=np.minimum(held, PENALTY),
             iterations=steps,

@@ -13,12 +13,12 @@ from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.policies.pollux.clock import ElasticJob
 from windtunnel.policies.pollux.in_ticks import PROGRAM, run_in_ticks
 from windtunnel.policies.pollux.roaming import Machines
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, Flight
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.gavel_rounds import refuse_options
-from windtunnel.study.gavel_work import floats
-from windtunnel.study.resolving import governing_of, settings_of
+from windtunnel.study.resolving import settings_of_loop
 from windtunnel.throughput.training_profiles import read_profiles, read_profiles_by_type
 
 if TYPE_CHECKING:
@@ -61,13 +61,8 @@ def fly_pollux(
     jobs, rows = _jobs(table, applications, sum(machines.sizes))
     trained = run_in_ticks(jobs, machines, policy)
     settings = {
-        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
+        **settings_of_loop(conditions, "policy", "ticks"),
         "policy": policy.label,
-        "queueing": "policy",
-        "placement": "policy",
-        "sharing": None,
-        "estimates": None,
-        "engine": "ticks",
         "parameters": policy.given,
     }
     note = (
@@ -107,7 +102,7 @@ def _jobs(
     table: pa.Table, applications: Mapping[str, Application], num_gpus: int
 ) -> tuple[list[ElasticJob], np.ndarray]:
     """Return the jobs and their rows, in the workload's order."""
-    gangs, submit = floats(table, "num_gpus"), floats(table, "submit_time")
+    gangs, submit = numbers(table, "num_gpus"), numbers(table, "submit_time")
     batches = numeric_column(table, "batch_size", "Pollux's simulator")
     names, kinds = table["job_id"].to_pylist(), table["template"].to_pylist()
     jobs = []

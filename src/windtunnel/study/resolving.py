@@ -99,11 +99,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
 
 
 def _check_series(site: Site) -> None:
-    """Check what energy is accounted with, which is read again where it is.
-
-    Raises:
-        SpecError, TraceError: it is neither a number nor a file of time and value.
-    """
+    """Check what energy is accounted with, which is read again where it is."""
     from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
     for name, of in (("carbon", CARBON), ("tariff", TARIFF)):
@@ -187,6 +183,24 @@ def settings_of(
     told = {**conditions.told(), "placement": label_of(conditions.scheduler.placement)}
     told |= {} if governing is None else governing.to_mapping()
     return {name: value for name, value in told.items() if name not in without}
+
+
+def settings_of_loop(conditions: Conditions, placement: str, engine: str) -> dict[str, Any]:
+    """Return the settings of a run in a loop of its own, whose policy decides all; `settings_of`.
+
+    Args:
+        conditions: what was asked for.
+        placement: what places jobs.
+        engine: what the loop is called.
+    """
+    return {
+        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
+        "queueing": "policy",
+        "placement": placement,
+        "engine": engine,
+        "sharing": None,
+        "estimates": None,
+    }
 
 
 _YAML = (".yaml", ".yml")

@@ -27,7 +27,7 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.study.gavel_rounds import fly_on_the_engine, refuse_options
 from windtunnel.study.gavel_work import work_of
 from windtunnel.study.offered_load import with_arrivals
-from windtunnel.study.resolving import governing_of, settings_of
+from windtunnel.study.resolving import settings_of_loop
 from windtunnel.throughput.batch_sizes import DATASET_SIZES, MODES, Kind
 from windtunnel.throughput.epoch_profile import EpochProfile, equal_epochs, profile_of
 from windtunnel.throughput.measured import ThroughputTable, gavel_speeds
@@ -78,26 +78,27 @@ def fly_shockwave(
     arrivals = conditions.site.arrivals
     if arrivals is not None:
         table, conditions = with_arrivals(table, arrivals, None), conditions.having(arrivals=None)
-    notes: list[str] = []
     work, rows, reasons = _work(table, cluster, conditions)
     jobs = _training_jobs(table, rows, work, _speeds(conditions.scheduler.throughputs))
     if conditions.scheduler.compat:
         _check_phases(table, rows, jobs)
-        outcome, settings = _as_published(table, cluster, work, rows, jobs, policy, conditions)
+        outcome, parameters = _as_published(table, cluster, work, rows, jobs, policy, conditions)
     else:
-        outcome, settings = _on_our_rounds(table, cluster, work, rows, jobs, policy, conditions)
-    if any(job.kind is None for job in jobs):
-        count = sum(job.kind is None for job in jobs)
-        notes.append(f"{count:,} jobs name no batch sizes: they train in equal epochs.")
-    settings = {**outcome.settings, "policy": policy.label, "parameters": settings}
-    settings["arrivals"] = arrivals
-    return Outcome(
-        table,
-        cluster,
-        outcome.flight,
-        settings,
-        {**outcome.reasons, **reasons},
-        (*outcome.notes, *notes),
+        shares = _PhaseShares(jobs, work, policy)
+        rules = RoundRules(label=policy.label, length=policy.rules.length)
+        outcome, *_ = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
+        parameters = {"round": rules.length}
+    settings = {**outcome.settings, "policy": policy.label, "parameters": parameters}
+    notes = outcome.notes
+    equal = sum(job.kind is None for job in jobs)
+    if equal:
+        notes = (*notes, f"{equal:,} jobs name no batch sizes: they train in equal epochs.")
+    return replace(
+        outcome,
+        jobs=table,
+        settings=settings | {"arrivals": arrivals},
+        reasons={**outcome.reasons, **reasons},
+        notes=notes,
     )
 
 
@@ -163,14 +164,8 @@ def _as_published(  # noqa: PLR0917 - what a run is made of
     log = _log_of(books, work)
     flight = log.flight(rows, len(table), np.inf, with_nodes=not cluster.is_pool)
     note = _note_of(policy)
-    settings = {
-        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
-        "queueing": "policy",
-        "placement": "pool" if cluster.is_pool else "best_fit",
-        "sharing": None,
-        "estimates": None,
-        "engine": "rounds",
-    }
+    placement = "pool" if cluster.is_pool else "best_fit"
+    settings = settings_of_loop(conditions, placement, "rounds")
     rules = policy.rules
     parameters = {"round": rules.length, "gap": rules.gap, "cut": rules.cut}
     if policy.testbed:
@@ -260,21 +255,6 @@ class _PhaseShares:
         speeds = {size: speed / longer for size, speed in job.speeds.items()}
         self._jobs[row] = replace(job, profile=profile, speeds=speeds)
         self._market.jobs.pop(row, None)  # it comes into the market anew
-
-
-def _on_our_rounds(  # noqa: PLR0917 - what a run is made of
-    table: pa.Table,
-    cluster: ClusterSpec,
-    work: Work,
-    rows: np.ndarray,
-    jobs: Sequence[TrainingJob],
-    policy: ShockwavePolicy,
-    conditions: Conditions,
-) -> tuple[Outcome, dict[str, Any]]:
-    shares = _PhaseShares(jobs, work, policy)
-    rules = RoundRules(label=policy.label, length=policy.rules.length)
-    flown = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
-    return flown.outcome, {"round": rules.length}
 
 
 def _speeds(given: Any) -> Mapping[tuple[str, int], Mapping[int, float]]:
