@@ -134,7 +134,7 @@ def test_a_policy_with_its_own_rule_stands_beside_the_others_under_each() -> Non
         }
     )
     cells = grid(study)
-    assert [(c.queueing, c.policy, c.run.queueing) for c in cells] == [
+    assert [(c.queueing, c.run.policy, c.run.queueing) for c in cells] == [
         ("strict", "fifo", "strict"),
         ("strict", "easy", "easy"),
         ("skip", "fifo", "skip"),

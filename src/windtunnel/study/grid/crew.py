@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from windtunnel.study.grid.inputs import MappedTable
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
@@ -46,9 +48,9 @@ class Crew(ABC):
             self._executor.shutdown(wait=landed, cancel_futures=True)
             self._executor = None
 
-    @abstractmethod
     def ship(self, given: Input) -> ShippedTable:
-        """Return a jobs table as the workers get it."""
+        """Return a jobs table as the workers get it: a file to map."""
+        return MappedTable(str(given.path.absolute()))
 
     @abstractmethod
     def _start(self) -> Executor:

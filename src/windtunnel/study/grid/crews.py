@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.crew import Crew
-from windtunnel.study.grid.inputs import MappedTable
 from windtunnel.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from windtunnel.study.grid.flying import ShippedTable
-    from windtunnel.study.grid.inputs import Input
-
 
 #: Words for who flies the runs.
 CREWS: tuple[str, ...] = ("processes", "ray")
@@ -73,10 +68,6 @@ class Processes(Crew):
             self._executor.let_go()
         super().close(landed=landed)
 
-    def ship(self, given: Input) -> ShippedTable:
-        """Return the table as a file to map."""
-        return MappedTable(str(given.path.absolute()))
-
 
 class GivenExecutor(Crew):
     """An executor that somebody else made, keeps and ends; it must reach this machine's files."""
@@ -95,7 +86,3 @@ class GivenExecutor(Crew):
     def close(self, *, landed: bool) -> None:  # noqa: ARG002 - either way
         """Leave the executor to its owner."""
         self._executor = None
-
-    def ship(self, given: Input) -> ShippedTable:
-        """Return the table as a file to map."""
-        return MappedTable(str(given.path.absolute()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import FINISHED, REJECTED
 from windtunnel.sim.metrics import SLOWDOWN_BOUND, size_classes
 from windtunnel.sim.observe import goodput
@@ -55,15 +56,13 @@ HIGHER_IS_BETTER = frozenset(
     }
 )
 
+#: Columns that say in words what was flown.
+_WORDS = ("run_id", "trace", "cluster", "policy", "queueing", "placement")
 _GROUP = pa.struct(
     [
         ("group", pa.string()),
-        ("num_jobs", pa.int64()),
-        ("num_started", pa.int64()),
-        ("num_finished", pa.int64()),
-        ("wait", pa.float64()),
-        ("jct", pa.float64()),
-        ("bounded_slowdown", pa.float64()),
+        *((name, pa.int64()) for name in ("num_jobs", "num_started", "num_finished")),
+        *((name, pa.float64()) for name in ("wait", "jct", "bounded_slowdown")),
     ]
 )
 #: Columns of results: what was flown, how it went, the metrics (units as in
@@ -71,18 +70,10 @@ _GROUP = pa.struct(
 #: that started (wait, s) or finished (jct, s; bounded_slowdown); and metrics of the user's own.
 SCHEMA = pa.schema(
     [
-        ("run_id", pa.string()),
-        ("trace", pa.string()),
-        ("cluster", pa.string()),
-        ("policy", pa.string()),
-        ("queueing", pa.string()),
-        ("placement", pa.string()),
+        *((name, pa.string()) for name in _WORDS),
         ("load", pa.float64()),
         ("seed", pa.int64()),
-        ("parameters", pa.string()),
-        ("status", pa.string()),
-        ("error", pa.string()),
-        ("settings", pa.string()),
+        *((name, pa.string()) for name in ("parameters", "status", "error", "settings")),
         ("notes", pa.list_(pa.string())),
         ("stability", pa.string()),
         *((name, pa.int64()) for name in _INTEGERS),
@@ -95,17 +86,8 @@ SCHEMA = pa.schema(
 
 def told(run: Run) -> dict[str, Any]:
     """Return the columns that say what was flown."""
-    return {
-        "run_id": run.run_id,
-        "trace": run.trace,
-        "cluster": run.cluster,
-        "policy": run.policy,
-        "queueing": run.queueing,
-        "placement": run.placement,
-        "load": run.load,
-        "seed": run.seed,
-        "parameters": json.dumps(run.parameters, sort_keys=True),
-    }
+    found = {name: getattr(run, name) for name in (*_WORDS, "load", "seed")}
+    return {**found, "parameters": json.dumps(run.parameters, sort_keys=True)}
 
 
 def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str, Any]) -> pa.Table:
@@ -161,7 +143,7 @@ def _groups(
     flight = outcome.flight
     wait = flight.start - outcome.submit_time
     jct = flight.end - outcome.submit_time
-    duration = np.asarray(outcome.jobs["duration"].to_numpy(), dtype=np.float64)
+    duration = numbers(outcome.jobs, "duration")
     slowdown = np.maximum(1.0, jct / np.maximum(duration, SLOWDOWN_BOUND))
     started, finished = flown & ~np.isnan(wait), flown & (flight.status == FINISHED)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,8 @@ from windtunnel.study.grid.measure import HIGHER_IS_BETTER, OK
 from windtunnel.study.statistics import Interval, bootstrap, student_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windtunnel.study.grid.store import Results
 
 #: What may be compared, all else being equal.
@@ -108,18 +110,23 @@ class Paired:
     notes: tuple[str, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Sample:
-    """The draws of one comparison, pairs by place: sums and what they are divided by."""
+    """The draws of one comparison.
 
-    keys: list[Any] = field(default_factory=list)
-    pairs: list[tuple[float, float, float, float]] = field(default_factory=list)
-    missing: int = 0
+    Attributes:
+        condition: that both share.
+        pairs: draw -> sum and what it is divided by, and the baseline's two.
+        missing: draws that are left out.
+    """
 
-    @property
-    def array(self) -> np.ndarray:
-        """Return the pairs, Float array of shape (draws, 4): sum, number, baseline's two."""
-        return np.array(self.pairs, dtype=np.float64).reshape(-1, 4)
+    condition: dict[str, Any]
+    pairs: dict[Any, tuple[float, ...]]
+    missing: int
+
+    def array(self, draws: Iterable[Any]) -> np.ndarray:
+        """Return the pairs of some draws, Float array of shape (draws, 4)."""
+        return np.array([self.pairs[key] for key in draws], dtype=np.float64).reshape(-1, 4)
 
 
 def compare_results(
@@ -211,8 +218,8 @@ def _samples(
     between: str,
     pair: tuple[str, str],
     over: str,
-) -> dict[str, tuple[dict[str, Any], _Sample]]:
-    """Return the draws of a comparison by condition: key -> what it is, and its draws."""
+) -> list[_Sample]:
+    """Return the draws of a comparison under each condition."""
     made = set(results.manifest["made"])
     places: dict[str, dict[str, Any]] = {}
     for cell in results.manifest["grid"]:
@@ -222,36 +229,34 @@ def _samples(
             key = json.dumps(shared, sort_keys=True)
             place = places.setdefault(key, {"condition": shared, pair[0]: {}, pair[1]: {}})
             place[label][cell["seed"]] = rows.get(cell["run_id"])
-    return {
-        key: (place["condition"], _sample(place, metric, pair, over, made))
-        for key, place in places.items()
+    return [
+        _sample(place, metric, pair, over, made)
+        for place in places.values()
         if place[pair[0]] and place[pair[1]]
-    }
+    ]
 
 
 def _sample(
     place: dict[str, Any], metric: str, pair: tuple[str, str], over: str, made: set[str]
 ) -> _Sample:
     """Return the draws of a comparison under one condition."""
-    sample = _Sample()
-    is_made = place["condition"].get("trace") in made
+    missing, is_made = 0, place["condition"].get("trace") in made
     sums: dict[Any, np.ndarray] = {}
     for seed, ours in place[pair[0]].items():
         theirs = place[pair[1]].get(seed)
         both = [_values(row, metric, over) for row in (ours, theirs)]
         if not both[0] or not both[1]:
-            sample.missing += 1
+            missing += 1
             continue
         for unit in both[0].keys() | both[1].keys():
             key = (seed, unit) if over == "seeds" or is_made else unit
             values = (*both[0].get(unit, (0.0, 0.0)), *both[1].get(unit, (0.0, 0.0)))
             sums[key] = sums.get(key, np.zeros(4)) + np.array(values)
-    for key in sorted(sums, key=str):
-        sample.keys.append(key)
-        sample.pairs.append(tuple(sums[key].tolist()))
-    if over == "seeds" and not is_made and len({*sample.pairs}) == 1:
-        sample.keys, sample.pairs = sample.keys[:1], sample.pairs[:1]
-    return sample
+    pairs = {key: tuple(sums[key].tolist()) for key in sorted(sums, key=str)}
+    if over == "seeds" and not is_made and len({*pairs.values()}) == 1:
+        first = next(iter(pairs))
+        pairs = {first: pairs[first]}
+    return _Sample(place["condition"], pairs, missing)
 
 
 def _values(row: dict[str, Any] | None, metric: str, over: str) -> dict[str, tuple[float, float]]:
@@ -265,29 +270,22 @@ def _values(row: dict[str, Any] | None, metric: str, over: str) -> dict[str, tup
 
 
 def _contrasts(
-    samples: dict[str, tuple[dict[str, Any], _Sample]],
-    metric: str,
-    pair: tuple[str, str],
-    options: dict[str, Any],
+    samples: list[_Sample], metric: str, pair: tuple[str, str], options: dict[str, Any]
 ) -> list[Contrast]:
     """Return a comparison under each condition, then under all together."""
     found = []
-    for condition, sample in samples.values():
-        array = sample.array
+    for one in samples:
+        array = one.array(one.pairs)
         change = _change([[array]], options)
-        means = _means(array)
-        found.append(
-            Contrast(
-                metric, *pair, condition, *means, change, sample.missing, _verdict(metric, change)
-            )
-        )
+        means, verdict = _means(array), _verdict(metric, change)
+        found.append(Contrast(metric, *pair, one.condition, *means, change, one.missing, verdict))
     if len(samples) > 1:
         strata: dict[Any, list[_Sample]] = {}
-        for condition, sample in samples.values():
-            strata.setdefault(condition.get("trace"), []).append(sample)
+        for one in samples:
+            strata.setdefault(one.condition.get("trace"), []).append(one)
         arrays = [_aligned(group) for group in strata.values()]
         change = _change(arrays, options)
-        missing = sum(sample.missing for _, sample in samples.values())
+        missing = sum(one.missing for one in samples)
         verdict, likely = _verdict(metric, change), _elsewhere(arrays, options["confidence"])
         found.append(Contrast(metric, *pair, None, None, None, change, missing, verdict, likely))
     return found
@@ -315,11 +313,8 @@ def _log_change(arrays: list[np.ndarray]) -> float:
 
 def _aligned(samples: list[_Sample]) -> list[np.ndarray]:
     """Return the draws that all samples of a trace have, in the same order."""
-    shared = set.intersection(*(set(sample.keys) for sample in samples))
-    return [
-        sample.array[[index for index, key in enumerate(sample.keys) if key in shared]]
-        for sample in samples
-    ]
+    shared = set.intersection(*(set(sample.pairs) for sample in samples))
+    return [sample.array(key for key in sample.pairs if key in shared) for sample in samples]
 
 
 def _means(array: np.ndarray) -> tuple[float | None, float | None]:

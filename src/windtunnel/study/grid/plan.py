@@ -82,30 +82,27 @@ class Cell:
     the others under each of the study's.
 
     Attributes:
-        trace: the trace's label.
-        cluster: the cluster as the study names it.
-        load: offered load; None = as recorded.
         placement: the study's; None = the default.
         queueing: the study's; None = each policy's own.
         parameters: options of `windtunnel.simulate` among the parameters.
-        policy: the policy's label.
         run: the run.
     """
 
-    trace: str
-    cluster: str
-    load: float | None
     placement: str | None
     queueing: str | None
     parameters: dict[str, Any]
-    policy: str
     run: Run
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the place as plain data, the run by its seed and id."""
-        names = ("trace", "cluster", "load", "placement", "queueing", "parameters", "policy")
-        place = {name: getattr(self, name) for name in names}
-        return {**place, "seed": self.run.seed, "run_id": self.run.run_id}
+        run = self.run
+        return {
+            **{name: getattr(run, name) for name in ("trace", "cluster", "load")},
+            "placement": self.placement,
+            "queueing": self.queueing,
+            "parameters": self.parameters,
+            **{name: getattr(run, name) for name in ("policy", "seed", "run_id")},
+        }
 
 
 def plan(study: Study) -> list[Run]:
@@ -179,84 +176,55 @@ def _cells(
     *,
     clusters: dict[str, Any],
 ) -> Iterator[Cell]:
-    """Yield a policy's places under one condition, a seed after the other."""
+    """Yield a policy's places under one condition, a seed after the other.
+
+    Parameters are filled in, and names checked.
+    """
     cluster, load, placement, queueing = axes
     named = _named(entry, cluster, placement)
     free = (*OPTIONS, *_POLICY_OPTIONS)
     used = {name: value for name, value in settings.items() if name in named or name in free}
     placement, queueing = used.get("placement", placement), used.get("queueing", queueing)
-    for seed in study.seed_list():
-        run = _run(
-            study,
-            trace,
-            entry,
-            used,
-            cluster=(cluster, clusters[cluster]),
-            load=None if load == RECORDED else float(load),
-            placement=entry.placement or placement,
-            queueing=entry.queueing or queueing,
-            seed=seed,
-        )
-        yield Cell(
-            trace=run.trace,
-            cluster=run.cluster,
-            load=run.load,
-            placement=None if placement is None else _filled(placement, used),
-            queueing=queueing,
-            parameters={name: value for name, value in used.items() if name in OPTIONS},
-            policy=run.policy,
-            run=run,
-        )
-
-
-def _run(
-    study: Study,
-    trace: TraceEntry,
-    entry: PolicyEntry,
-    used: dict[str, Any],
-    *,
-    cluster: tuple[str, Any],
-    load: float | None,
-    placement: str | None,
-    queueing: str | None,
-    seed: int,
-) -> Run:
-    """Return one run, parameters filled in, names checked."""
-    flown = _filled(entry.policy, used)
-    placement = None if placement is None else _filled(placement, used)
-    options = {**study.options, **{n: v for n, v in used.items() if n in OPTIONS}}
+    parameters = {name: value for name, value in used.items() if name in OPTIONS}
+    options = {**study.options, **parameters}
     if entry.estimates is not None:
         options["estimates"] = entry.estimates
-    _check_words(flown, queueing, placement, options)
-    text = _filled(cluster[0], used)
-    where = cluster[1] if cluster[1] is not None or text == OWN else parse_cluster(text)
-    shown = {name: value for name, value in used.items() if name not in _POLICY_OPTIONS}
-    identity = {
-        "trace": {"label": trace.label, **trace.reading()},
-        "cluster": OWN if where is None else where.to_mapping(),
-        "policy": flown,
-        "queueing": queueing,
-        "placement": placement,
-        "load": load,
-        "seed": seed,
+    flown: dict[str, Any] = {
+        "queueing": entry.queueing or queueing,
+        "placement": _filled(entry.placement or placement, used),
+        "load": None if load == RECORDED else float(load),
         "options": options,
-        "energy": study.energy is not None,
-        "called": [_label(entry, used), shown],
     }
-    return Run(
-        run_id=_digest(identity),
-        trace=trace.label,
-        trace_seed=seed if trace.is_made else None,
-        cluster=text,
-        policy=_label(entry, used),
-        queueing=queueing,
-        placement=placement,
-        load=load,
-        seed=seed,
-        parameters=shown,
-        flown=flown,
-        options=options,
-    )
+    policy = _filled(entry.policy, used)
+    _check_words(policy, flown["queueing"], flown["placement"], options)
+    text, where = _filled(cluster, used), clusters[cluster]
+    if where is None and text != OWN:
+        where = parse_cluster(text)
+    shown = {name: value for name, value in used.items() if name not in _POLICY_OPTIONS}
+    label = _filled(entry.name or entry.policy, used)
+    placement = _filled(placement, used)
+    for seed in study.seed_list():
+        identity = {
+            **flown,
+            "trace": {"label": trace.label, **trace.reading()},
+            "cluster": OWN if where is None else where.to_mapping(),
+            "policy": policy,
+            "seed": seed,
+            "energy": study.energy is not None,
+            "called": [label, shown],
+        }
+        run = Run(
+            run_id=_digest(identity),
+            trace=trace.label,
+            trace_seed=seed if trace.is_made else None,
+            cluster=text,
+            policy=label,
+            seed=seed,
+            parameters=shown,
+            flown=policy,
+            **flown,
+        )
+        yield Cell(placement=placement, queueing=queueing, parameters=parameters, run=run)
 
 
 def _digest(identity: dict[str, Any]) -> str:
@@ -264,13 +232,10 @@ def _digest(identity: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
-def _label(entry: PolicyEntry, used: dict[str, Any]) -> str:
-    """Return what results call a policy: its name, or the policy with its parameters."""
-    return _filled(entry.name or entry.policy, used)
-
-
-def _filled(text: str, used: dict[str, Any]) -> str:
-    """Return a text with ``{name}`` replaced; numbers as short as they read back."""
+def _filled(text: str | None, used: dict[str, Any]) -> Any:
+    """Return a text, if there is one, with ``{name}`` replaced; numbers as short as can be."""
+    if text is None:
+        return None
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in used:
@@ -313,11 +278,7 @@ def _check_parameters(
 
 
 def _checked_cluster(text: str, parameters: dict[str, tuple[Any, ...]]) -> ClusterSpec | None:
-    """Return a cluster; None for a trace's own, or where a parameter decides it.
-
-    Raises:
-        SpecError: there is no such cluster.
-    """
+    """Return a cluster; None for a trace's own, or where a parameter decides it."""
     if text == OWN or any(name in parameters for name in _BRACES.findall(text)):
         return None
     return parse_cluster(text)
@@ -326,11 +287,7 @@ def _checked_cluster(text: str, parameters: dict[str, tuple[Any, ...]]) -> Clust
 def _check_words(
     policy: str, queueing: str | None, placement: str | None, options: dict[str, Any]
 ) -> None:
-    """Check a run's names before any run; what does not go together fails the run alone.
-
-    Raises:
-        SpecError: an unknown name, or a wrong value.
-    """
+    """Check a run's names before any run; what does not go together fails the run alone."""
     plain = {name: value for name, value in options.items() if FIELDS[name].kind != "object"}
     kept = {name: value for name, value in plain.items() if name != "preemption"}
     named = conditions_of(None, policy, queueing=queueing, placement=placement, **kept)
@@ -346,5 +303,5 @@ def _check_labels(cells: list[Cell]) -> None:
         if seen.setdefault(key, cell.run.run_id) != cell.run.run_id:
             raise SpecError(
                 "$.policies",
-                f"two different runs are both called {quote(cell.policy)}; give them names.",
+                f"two different runs are both called {quote(cell.run.policy)}; give them names.",
             )

@@ -177,11 +177,7 @@ def _connect(address: str, workers: int | None) -> None:
 
 
 def _knock(address: str) -> None:
-    """Check that somebody listens at an address; Ray itself would go on asking for minutes.
-
-    Raises:
-        OSError: nobody does.
-    """
+    """Check that somebody listens at an address; Ray itself would go on asking for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()

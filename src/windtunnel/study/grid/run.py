@@ -166,11 +166,7 @@ class Expedition:
         return orders
 
     def _manifest(self, cells: list[Cell], old: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the manifest, checked against what the store began with.
-
-        Raises:
-            SpecError: a trace or a file of energy is not what it was.
-        """
+        """Return the manifest, checked against what the store began with."""
         before: dict[str, Any] = {} if old is None else old["inputs"]
         tables = {cell.run.table_key for cell in cells}
         kept = {}

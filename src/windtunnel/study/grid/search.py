@@ -127,7 +127,10 @@ def search_study(
         store.gather([run.run_id for run in unique(cells)])
         write_parquet(store.folder / TRIALS, _table(trials))
     direction = _direction(search)
-    baseline = {cell.policy: _mean(_rows(base, store, cell.policy), search) for cell in base}
+    baseline = {
+        name: _mean(_rows(base, store, name), search)
+        for name in dict.fromkeys(cell.run.policy for cell in base)
+    }
     best = best_of(trials, direction)
     return Found(open_results(out), search.objective, direction, tuple(trials), best, baseline)
 
@@ -243,11 +246,7 @@ def _suggested(trial: Any, name: str, span: Span | tuple[Any, ...]) -> Any:
 
 def _violation(limit: Limit, value: float | None) -> tuple[float, float]:
     """Return by how much a value is above and below its limit; an unknown one breaks it."""
-    if value is None:
-        return (1.0, 1.0)
-    above = 0.0 if limit.max is None else value - limit.max
-    below = 0.0 if limit.min is None else limit.min - value
-    return above, below
+    return (1.0, 1.0) if value is None else _beyond(limit, value, 0.0)
 
 
 def _judged(
@@ -264,7 +263,7 @@ def _judged(
     return TrialResult(
         number=number,
         parameters=values,
-        policy=cells[0].policy,
+        policy=cells[0].run.policy,
         objective=_mean(rows, search),
         worst=worst,
         is_allowed=allowed and not errors,
@@ -275,7 +274,7 @@ def _judged(
 def _rows(cells: list[Cell], store: Store, policy: str | None = None) -> list[dict[str, Any]]:
     """Return the rows of a grid's runs, those of one policy if it is named."""
     columns = ["run_id", "status", "error", *METRICS]
-    chosen = unique([cell for cell in cells if policy in (None, cell.policy)])
+    chosen = unique([cell for cell in cells if policy in (None, cell.run.policy)])
     return [store.row(run.run_id).select(columns).to_pylist()[0] for run in chosen]
 
 
@@ -290,13 +289,13 @@ def _worst(rows: Sequence[dict[str, Any]], metric: str, limit: Limit) -> float |
     values = [row[metric] for row in rows]
     if None in values:
         return None
-    return float(max(values, key=lambda value: max(_broken(limit, value))))
+    return float(max(values, key=lambda value: max(_beyond(limit, value, -float("inf")))))
 
 
-def _broken(limit: Limit, value: float) -> tuple[float, float]:
-    """Return by how much a value is above and below its limit; below nothing where it has none."""
-    above = -float("inf") if limit.max is None else value - limit.max
-    below = -float("inf") if limit.min is None else limit.min - value
+def _beyond(limit: Limit, value: float, unlimited: float) -> tuple[float, float]:
+    """Return by how much a value is above and below its limit, ``unlimited`` where it has none."""
+    above = unlimited if limit.max is None else value - limit.max
+    below = unlimited if limit.min is None else limit.min - value
     return above, below
 
 
@@ -315,13 +314,8 @@ def _table(trials: Sequence[TrialResult]) -> pa.Table:
     )
     rows = [
         {
-            "number": trial.number,
-            "parameters": json.dumps(trial.parameters, sort_keys=True),
-            "policy": trial.policy,
-            "objective": trial.objective,
-            "worst": json.dumps(trial.worst, sort_keys=True),
-            "is_allowed": trial.is_allowed,
-            "error": trial.error,
+            name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+            for name, value in vars(trial).items()
         }
         for trial in trials
     ]
