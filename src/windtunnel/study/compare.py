@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.scheduler import Scheduler
     from windtunnel.site.site import Site
-    from windtunnel.study.named import AnyPlacement, AnyPolicy
+    from windtunnel.study.simulate import AnyPlacement, AnyPolicy
     from windtunnel.words import QueueingRule
 
 

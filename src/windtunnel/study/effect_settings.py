@@ -18,8 +18,6 @@ from windtunnel.predictors import resolve_predictor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windtunnel.sim.contract import Policy
-
 
 #: Predictors asked where nothing is said: the bound, PAI's group and user means, its tree.
 MODELS: tuple[str, ...] = ("oracle", "sjg", "sju", "cart")
@@ -44,7 +42,6 @@ class Setting:
         kind: ``fifo``, ``shortest``, ``aging`` or ``reservation``.
         model: the predictor; None for ``fifo``.
         aging: seconds of waiting for a second of run time; None = waiting does not count.
-        estimates: what a reservation is planned with; None = it plans nothing.
     """
 
     label: str
@@ -53,15 +50,11 @@ class Setting:
     kind: str
     model: str | None = None
     aging: float | None = None
-    estimates: str | None = None
 
-    def resolved(self) -> Policy:
-        """Return the policy.
-
-        Raises:
-            SpecError: no such policy, or a parameter is none.
-        """
-        return resolve_policy(self.policy)
+    @property
+    def estimates(self) -> str | None:
+        """What a reservation is planned with; None = it plans nothing."""
+        return self.model if self.kind == RESERVED else None
 
 
 FIFO = Setting("fifo", "fifo", "skip", BASELINE)
@@ -88,9 +81,9 @@ def cures(model: str, agings: Iterable[float], *, reservations: bool) -> list[Se
         found.append(Setting(name, name, "skip", AGED, model, aging))
     if reservations:
         name = f"sjf:by={model}"
-        easy = Setting(f"{name} + easy", name, "easy", RESERVED, model, estimates=model)
+        easy = Setting(f"{name} + easy", name, "easy", RESERVED, model)
         name = f"easy-sjbf:estimates={model}"
-        sjbf = Setting(name, name, "easy_sjbf", RESERVED, model, estimates=model)
+        sjbf = Setting(name, name, "easy_sjbf", RESERVED, model)
         found += [easy, sjbf]
     return found
 
@@ -111,7 +104,7 @@ def checked_models(models: Sequence[str], seed: int) -> tuple[list[str], frozens
         if predictor.label in seen:
             raise SpecError("models", f"found {quote(predictor.label)} twice; name each once.")
         seen.add(predictor.label)
-        shortest(name).resolved()
+        resolve_policy(shortest(name).policy)
         if predictor.peeks:
             peeking.add(name)
     return names, frozenset(peeking)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
+from windtunnel.policies import resolve_policy
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, error_cdf
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
@@ -146,7 +147,7 @@ def prediction_effect(
     )
     foresight = Foresight(table, seed)
     # A run of no length tells which jobs are rejected: that depends on neither load nor policy.
-    plain = resolved(conditions.having(policy=FIFO.resolved(), until=0.0))
+    plain = resolved(conditions.having(policy=resolve_policy(FIFO.policy), until=0.0))
     rehearsal = fly(table, plain, foresight)
     tunnel = _Tunnel(rehearsal, conditions, foresight)
     settings = [FIFO, *(shortest(name) for name in names)]
@@ -228,7 +229,9 @@ class _Tunnel:
             self._stretched[load] = at_load(self._table, self.natural, load, self.flown)
         self._order.setdefault(setting.label, len(self._order))
         conditions = self._conditions.having(
-            policy=setting.resolved(), queueing=setting.queueing, estimates=setting.estimates
+            policy=resolve_policy(setting.policy),
+            queueing=setting.queueing,
+            estimates=setting.estimates,
         )
         outcome = fly(self._stretched[load], resolved(conditions), self._foresight)
         metrics = outcome.metrics()
@@ -309,12 +312,9 @@ def _within(
         for code in np.unique(classes[flown]):
             members = flown & (classes == code)
             found = accuracy(predicted[members], truth[members])
-            rows.append({"model": name, "size": labels[code]} | _kept(found))
+            kept = {"n": found["num_predicted"], "within_25": found["within_25"]}
+            rows.append({"model": name, "size": labels[code], **kept})
     return pa.Table.from_pylist(rows)
-
-
-def _kept(found: dict[str, float | int | None]) -> dict[str, float | int | None]:
-    return {"n": found["num_predicted"], "within_25": found["within_25"]}
 
 
 def _notes(

@@ -302,11 +302,7 @@ def reaches(flights: Flights, goal: tuple[str, float]) -> bool:
 
 
 def _fewest(wind: Wind, begin: Choice, goal: tuple[str, float]) -> Choice:
-    """Return the choice with the fewest spares that reaches the goal.
-
-    Raises:
-        SpecError: not even as many spare nodes as there are nodes do.
-    """
+    """Return the choice with the fewest spares that reaches the goal."""
 
     def enough(spares: int) -> bool:
         return reaches(wind.fly(begin._replace(spares=spares)), goal)

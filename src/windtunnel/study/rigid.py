@@ -217,11 +217,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Co
 def _devices(
     table: pa.Table, cluster: ClusterSpec, conditions: Conditions, topology: str
 ) -> DeviceRules | None:
-    """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
-
-    Raises:
-        SpecError: an option is unknown.
-    """
+    """Return how the nodes' devices are used; None = whole GPUs of nodes will do."""
     scheduler = conditions.scheduler
     resources = conditions.site.resources == "all"
     wanted = scheduler.sharing is not None or is_scored(scheduler.placement)

@@ -25,15 +25,25 @@ from windtunnel.study.rigid import fly_rigid
 from windtunnel.study.shockwave import fly_shockwave
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.placements.asked import NodeRoom, Request
+    from windtunnel.sim.contract import Policy
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.scheduler import Scheduler
     from windtunnel.site.site import Site
-    from windtunnel.study.named import AnyPlacement, AnyPolicy
-    from windtunnel.words import EngineName, QueueingRule
+    from windtunnel.words import EngineName, PlacementName, PolicyName, QueueingRule
+
+    #: A policy: a name, with parameters or without; an object or its class; a function of tiers 1
+    #: to 3.
+    AnyPolicy: TypeAlias = PolicyName | str | Policy | type[Policy] | Callable[..., Any]
+    #: A placement: a name, with options or without; a function of a node and a request.
+    AnyPlacement: TypeAlias = PlacementName | str | Callable[[NodeRoom, Request], float]
 
 #: Fields that only runs whose jobs are resized have a use for.
 ELASTIC: tuple[str, ...] = ("penalty", "models")

@@ -189,11 +189,7 @@ def _queue(outcome: Outcome) -> tuple[float, ...]:
 
 
 def _values(name: str, text: str) -> tuple[Value, ...]:
-    """Return the values of an axis.
-
-    Raises:
-        SpecError: there is none, one stands twice, or it is none of the axis.
-    """
+    """Return the values of an axis."""
     where = f"--surface {name}"
     match = _RANGE.fullmatch(text)
     texts = text.split(",") if match is None else _steps(where, text, *match.groups())
@@ -205,11 +201,7 @@ def _values(name: str, text: str) -> tuple[Value, ...]:
 
 
 def _steps(where: str, text: str, *ends: str) -> list[str]:
-    """Return the numbers of ``56..96/4``, exact in the decimal system.
-
-    Raises:
-        SpecError: these are no numbers, or too many.
-    """
+    """Return the numbers of ``56..96/4``, exact in the decimal system."""
     try:
         first, last, step = map(Decimal, ends)
         is_finite = first.is_finite() and last.is_finite() and step.is_finite()
@@ -223,11 +215,7 @@ def _steps(where: str, text: str, *ends: str) -> list[str]:
 
 
 def _value(where: str, text: str, kind: str) -> Value:
-    """Return a value; words stay words, unless the axis wants numbers.
-
-    Raises:
-        SpecError: it is no number, and the axis wants one.
-    """
+    """Return a value; words stay words, unless the axis wants numbers."""
     for number in (int, float):
         try:
             found = number(text)

@@ -202,13 +202,8 @@ class WhatIf:
         (waits, _), (theirs, _) = self._waits, self._recorded
         if theirs is None or self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
             return None
-        rng = np.random.default_rng(self.seed)
-        drawn = [_drawn_of(values, self._blocks, 0.9) for values in (waits, theirs)]
-        factors = np.empty(DRAWS)
-        for draw in range(DRAWS):
-            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
-            factors[draw] = missed([of(chosen) for of in drawn]) ** rng.random()
-        return _covering(factors)
+        rng, drawn = self._drawing((waits, theirs), 0.9)
+        return covering(np.array([missed(drawn()) ** rng.random() for _ in range(DRAWS)]))
 
     def verdict(self) -> Verdict | None:
         """Judge the run as things are by the record; None where there is none."""
@@ -252,13 +247,7 @@ class WhatIf:
         if self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
             return None, None
         several = (one, other) if recorded is None else (one, other, recorded)
-        parts = [_drawn_of(values, self._blocks, fraction) for values in several]
-        rng = np.random.default_rng(self.seed)
-
-        def drawn() -> list[float]:
-            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
-            return [of(chosen) for of in parts]
-
+        rng, drawn = self._drawing(several, fraction)
         changes = np.empty(DRAWS)
         for draw in range(DRAWS):
             before, after, *theirs = drawn()
@@ -267,7 +256,20 @@ class WhatIf:
                 after *= missed(drawn()) ** power
                 before *= missed([before, after, *theirs]) ** power
             changes[draw] = after - before
-        return _covering(changes)
+        return covering(changes)
+
+    def _drawing(
+        self, several: Sequence[np.ndarray], fraction: float | None
+    ) -> tuple[np.random.Generator, Callable[[], list[float]]]:
+        """Return what draws blocks and gives a statistic of each of the values in them."""
+        parts = [_drawn_of(values, self._blocks, fraction) for values in several]
+        rng = np.random.default_rng(self.seed)
+
+        def drawn() -> list[float]:
+            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
+            return [of(chosen) for of in parts]
+
+        return rng, drawn
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
@@ -313,7 +315,7 @@ class WhatIf:
             if (whole > 0).all():
                 found.append(statistic(held[:, chosen].sum(axis=1) / whole))
         known = np.array(found)[np.isfinite(found)]
-        return _covering(known) if len(known) else (None, None)
+        return covering(known) if len(known) else (None, None)
 
     def _costs(self, prices: Prices) -> list[dict[str, Any]]:
         costs, each, rates = [], [], []
@@ -391,6 +393,7 @@ def _drawn_of(
     return quantile
 
 
-def _covering(draws: np.ndarray) -> tuple[float, float]:
+def covering(draws: np.ndarray) -> tuple[float, float]:
+    """Return between what `COVERAGE` of some draws lie."""
     low, high = quantiles(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
     return low, high

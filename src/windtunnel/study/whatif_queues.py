@@ -9,7 +9,7 @@ import numpy as np
 from windtunnel.policies.kueue.workloads import gpu_resource, queues_by_name
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.metrics import horizon
-from windtunnel.study.whatif import COVERAGE, DRAWS
+from windtunnel.study.whatif import DRAWS, covering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,4 @@ def _interval(
             means.append((draws @ total) / (draws @ count))
     changes = means[1] - means[0]
     changes = changes[np.isfinite(changes)]
-    if not len(changes):
-        return None, None
-    low, high = quantiles(changes, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
-    return low, high
+    return covering(changes) if len(changes) else (None, None)
