@@ -72,3 +72,9 @@ def longer(array: object, length: int) -> numpy.ndarray:
     new = numpy.zeros((*old.shape[:last], length), dtype=old.dtype)
     new[..., : old.shape[last]] = old
     return new
+
+
+def with_room(array: object, least: int) -> numpy.ndarray:
+    """Return an array with at least so much room; where it had less, with some to spare."""
+    have = numpy.asarray(array)
+    return have if len(have) >= least else longer(have, least + least // 2 + 16)

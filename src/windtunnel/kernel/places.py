@@ -16,6 +16,24 @@ from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.state import STATE_RUNNING, State
 
 
+@compiled
+def fits_as(
+    state: State, free: Free, job: cython.int, kind: cython.int, spared: cython.longlong
+) -> cython.bint:
+    """Return whether a job fits a free state as a kind, with so many more nanowatts to draw."""
+    found: cython.bint
+    opened: cython.bint = False
+    if state.has_access and state.access[job] > 0:
+        opened = free.open_for(state.access[job])
+    free.draws = state.num_stays
+    found = free.fit(kind)
+    if opened:
+        free.close()
+    if found and state.has_power:
+        return state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
+    return found
+
+
 @cython.final
 @cython.cclass
 class Search:
@@ -135,18 +153,8 @@ class Search:
 
         The power of those that `without` left out last counts as free in its copy.
         """
-        found: cython.bint
-        opened: cython.bint = False
-        if self.state.has_access and self.state.access[job] > 0:
-            opened = free.open_for(self.state.access[job])
-        free.draws = self.state.num_stays
-        found = free.fit(kind)
-        if opened:
-            free.close()
         self.kind = kind
-        if found and self.state.has_power:
-            return self.admission.floor(free, job) <= self._spare(free)
-        return found
+        return fits_as(self.state, free, job, kind, self._spared(free))
 
     @compiled
     def has_room(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
@@ -162,15 +170,13 @@ class Search:
         self.kind = kind
         if found and self.state.has_power:
             floor = self.state.power.floor_of(job, self.given, 0, self.given.count)
-            return floor <= self._spare(free)
+            return floor <= self.state.spare() + self._spared(free)
         return found
 
     @compiled
-    def _spare(self, free: Free) -> cython.longlong:
-        """Return the nanowatts that a job may add to the draw."""
-        if free is self.free:
-            return self.state.spare()
-        return self.state.spare() + self.spared
+    def _spared(self, free: Free) -> cython.longlong:
+        """Return the nanowatts that those left out of a free state gave back."""
+        return 0 if free is self.free else self.spared
 
     @compiled
     def take_given(self) -> cython.void:

@@ -16,7 +16,7 @@ from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import SpecError
 from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, with_room
 from windtunnel.kernel.rounding import half_even
 
 #: How limits are chosen.
@@ -436,28 +436,28 @@ class PowerChoices:
     def _provide(self) -> None:
         """Provide room for one more table."""
         tables = self.num_tables + 1
-        self.first = power_longer(self.first, tables)
-        self.depth = power_longer(self.depth, tables)
-        self.floor = power_longer(self.floor, tables)
-        self.at = power_longer(self.at, tables * (self.num_limits + 1))
-        self.front_first = power_longer(self.front_first, tables)
-        self.front_size = power_longer(self.front_size, tables)
-        self.hull_first = power_longer(self.hull_first, tables)
-        self.hull_size = power_longer(self.hull_size, tables)
-        self._key_work = power_longer(self._key_work, tables)
-        self._key_first = power_longer(self._key_first, tables)
-        self._key_size = power_longer(self._key_size, tables)
+        self.first = with_room(self.first, tables)
+        self.depth = with_room(self.depth, tables)
+        self.floor = with_room(self.floor, tables)
+        self.at = with_room(self.at, tables * (self.num_limits + 1))
+        self.front_first = with_room(self.front_first, tables)
+        self.front_size = with_room(self.front_size, tables)
+        self.hull_first = with_room(self.hull_first, tables)
+        self.hull_size = with_room(self.hull_size, tables)
+        self._key_work = with_room(self._key_work, tables)
+        self._key_first = with_room(self._key_first, tables)
+        self._key_size = with_room(self._key_size, tables)
         keys = self._num_keys + self._types
-        self._key_type = power_longer(self._key_type, keys)
-        self._key_gpus = power_longer(self._key_gpus, keys)
+        self._key_type = with_room(self._key_type, keys)
+        self._key_gpus = with_room(self._key_gpus, keys)
         options = self._num_options + self.most_options + 1
-        self.draw = power_longer(self.draw, options)
-        self.slow = power_longer(self.slow, options)
-        self.front_option = power_longer(self.front_option, options)
-        self.hull_option = power_longer(self.hull_option, options)
-        self.hull_table = power_longer(self.hull_table, options)
-        self.more = power_longer(self.more, options)
-        self.gain = power_longer(self.gain, options)
+        self.draw = with_room(self.draw, options)
+        self.slow = with_room(self.slow, options)
+        self.front_option = with_room(self.front_option, options)
+        self.hull_option = with_room(self.hull_option, options)
+        self.hull_table = with_room(self.hull_table, options)
+        self.more = with_room(self.more, options)
+        self.gain = with_room(self.gain, options)
         if 2 * tables > self._slots:
             self._rehash()
 
@@ -489,11 +489,3 @@ class PowerChoices:
         table = self.table_of(job, pairs, 0, pairs.count)
         first = self.first[table]
         return [(self.draw[first + i], self.slow[first + i]) for i in range(self.depth[table])]
-
-
-def power_longer(array: Any, room: int) -> Any:
-    """Return an array with at least so much room."""
-    have = numpy.asarray(array)
-    if len(have) >= room:
-        return have
-    return numpy.append(have, numpy.zeros(room + room // 2 + 16 - len(have), dtype=have.dtype))

@@ -6,7 +6,8 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.power_choices import PowerChoices, power_longer
+from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.power_choices import PowerChoices
 
 
 @cython.final
@@ -68,11 +69,11 @@ class PowerCrews:
 
     def _grow(self) -> None:
         room = self.choices.num_tables
-        self.count = power_longer(self.count, room)
-        self.head = power_longer(self.head, room)
-        self.tail = power_longer(self.tail, room)
-        self.busy = power_longer(self.busy, room)
-        self._place = power_longer(self._place, room)
+        self.count = with_room(self.count, room)
+        self.head = with_room(self.head, room)
+        self.tail = with_room(self.tail, room)
+        self.busy = with_room(self.busy, room)
+        self._place = with_room(self._place, room)
         self._room = len(self.count)
 
     @compiled

@@ -11,7 +11,8 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.power_choices import PowerChoices, power_longer
+from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.power_choices import PowerChoices
 from windtunnel.kernel.power_crews import PowerCrews
 
 
@@ -60,10 +61,10 @@ class PowerFew:
         self._grow(1)
 
     def _grow(self, room: int) -> None:
-        self._draw = power_longer(self._draw, room)
-        self._slow = power_longer(self._slow, room)
-        self._parent = power_longer(self._parent, room)
-        self._how = power_longer(self._how, room)
+        self._draw = with_room(self._draw, room)
+        self._slow = with_room(self._slow, room)
+        self._parent = with_room(self._parent, room)
+        self._how = with_room(self._how, room)
 
     @compiled
     def run(self, budget: cython.longlong) -> cython.void:

@@ -13,7 +13,8 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.power_choices import PowerChoices, power_longer
+from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.power_choices import PowerChoices
 from windtunnel.kernel.power_crews import PowerCrews
 
 #: Steps of a block, or a few more: equal gains are not parted.
@@ -84,27 +85,27 @@ class PowerSteps:
         self._sum = self._least = numpy.zeros(0, dtype=numpy.int64)
 
     def _grow(self) -> None:
-        self._is_listed = power_longer(self._is_listed, self.choices.num_tables)
+        self._is_listed = with_room(self._is_listed, self.choices.num_tables)
         self._room = len(self._is_listed)
 
     def _provide(self) -> None:
         """Provide room to list all steps that there are."""
         room = len(self.choices.more) + 1
-        self._taken = power_longer(self._taken, room)
-        self._edge = power_longer(self._edge, room)
-        self._block = power_longer(self._block, room)
-        self._wanted = power_longer(self._wanted, room)
-        self._order = power_longer(self._order, room)
-        self._paper = power_longer(self._paper, room)
-        self._begin = power_longer(self._begin, room)
-        self._sum = power_longer(self._sum, room)
-        self._least = power_longer(self._least, room)
-        self._lacking = power_longer(self._lacking, room)
-        self._some = power_longer(self._some, room)
-        self._tie_first = power_longer(self._tie_first, room)
-        self._tie_last = power_longer(self._tie_last, room)
-        self._tie_job = power_longer(self._tie_job, room)
-        self._tie_alive = power_longer(self._tie_alive, room)
+        self._taken = with_room(self._taken, room)
+        self._edge = with_room(self._edge, room)
+        self._block = with_room(self._block, room)
+        self._wanted = with_room(self._wanted, room)
+        self._order = with_room(self._order, room)
+        self._paper = with_room(self._paper, room)
+        self._begin = with_room(self._begin, room)
+        self._sum = with_room(self._sum, room)
+        self._least = with_room(self._least, room)
+        self._lacking = with_room(self._lacking, room)
+        self._some = with_room(self._some, room)
+        self._tie_first = with_room(self._tie_first, room)
+        self._tie_last = with_room(self._tie_last, room)
+        self._tie_job = with_room(self._tie_job, room)
+        self._tie_alive = with_room(self._tie_alive, room)
 
     @compiled
     def enter(self, job: cython.int) -> cython.void:

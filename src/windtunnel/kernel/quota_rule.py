@@ -19,8 +19,9 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
-from windtunnel.kernel.quota_victims import QuotaVictims, quota_fits
+from windtunnel.kernel.quota_victims import QuotaVictims
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
 
@@ -475,7 +476,7 @@ class QuotaRule(Rule):
             self.kind = self.admission.kind
             self.lacked[place] = self.admission.lacks_power
         else:
-            found = quota_fits(self.state, self.free, job, self.kind, 0)
+            found = fits_as(self.state, self.free, job, self.kind, 0)
         if not found:
             self.refused_at[place] = self.free.version
         return found

@@ -11,7 +11,8 @@ import numpy
 
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, longer
+from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.state import State
 
@@ -19,24 +20,6 @@ from windtunnel.kernel.state import State
 QUOTA_NEVER = cython.declare(cython.int, 0)
 QUOTA_LOWER = cython.declare(cython.int, 1)
 QUOTA_ANY = cython.declare(cython.int, 2)
-
-
-@compiled
-def quota_fits(
-    state: State, free: Free, job: cython.int, kind: cython.int, spared: cython.longlong
-) -> cython.bint:
-    """Return whether a job fits a free state as a kind, with so many more nanowatts to draw."""
-    found: cython.bint
-    opened: cython.bint = False
-    if state.has_access and state.access[job] > 0:
-        opened = free.open_for(state.access[job])
-    free.draws = state.num_stays
-    found = free.fit(kind)
-    if opened:
-        free.close()
-    if found and state.has_power:
-        return state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
-    return found
 
 
 @cython.final
@@ -101,16 +84,18 @@ class QuotaVictims:
         self.end = numpy.zeros(segments, dtype=numpy.int32)
         self.later = numpy.zeros(segments, dtype=numpy.int32)
         self.room = 0
+        self.candidate = self.candidate_queue = numpy.zeros(0, dtype=numpy.int32)
+        self.gone = self.gone_queue = numpy.zeros(0, dtype=numpy.int32)
         self._grow()
         self.spare = state.free.twin()
         self.found = Pairs()
 
     def _grow(self) -> None:
         self.room = max(2 * self.room, 256)
-        self.candidate = numpy.zeros(self.room, dtype=numpy.int32)
-        self.candidate_queue = numpy.zeros(self.room, dtype=numpy.int32)
-        self.gone = numpy.zeros(self.room, dtype=numpy.int32)
-        self.gone_queue = numpy.zeros(self.room, dtype=numpy.int32)
+        self.candidate = longer(self.candidate, self.room)
+        self.candidate_queue = longer(self.candidate_queue, self.room)
+        self.gone = longer(self.gone, self.room)
+        self.gone_queue = longer(self.gone_queue, self.room)
 
     @compiled
     def can_ever(self, queue: cython.int) -> cython.bint:
@@ -196,20 +181,12 @@ class QuotaVictims:
         self.begin[segment] = self.num_candidates
         while self.num_candidates + many > self.room:
             with cython.gil:
-                self._lengthen()
+                self._grow()
         for index in range(many):
             self.candidate[self.num_candidates] = self.accounts.held.slab[first + index]
             self.candidate_queue[self.num_candidates] = queue
             self.num_candidates += 1
         self.end[segment] = self.num_candidates
-
-    def _lengthen(self) -> None:
-        """Make room for more candidates, and keep those that there are."""
-        jobs = numpy.array(self.candidate)
-        queues = numpy.array(self.candidate_queue)
-        self._grow()
-        numpy.asarray(self.candidate)[: len(jobs)] = jobs
-        numpy.asarray(self.candidate_queue)[: len(queues)] = queues
 
     # Trials.
 
@@ -247,7 +224,7 @@ class QuotaVictims:
         while self.synced < self.num_gone:
             self._give(self.gone[self.synced])
             self.synced += 1
-        return quota_fits(self.state, self.spare, self.job, self.kind, self.spared)
+        return fits_as(self.state, self.spare, self.job, self.kind, self.spared)
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
@@ -329,7 +306,7 @@ class QuotaVictims:
             self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[job])
             if self._has_quota(borrowing):
                 self._take_back(job)
-                if quota_fits(self.state, self.spare, self.job, self.kind, self.spared):
+                if fits_as(self.state, self.spare, self.job, self.kind, self.spared):
                     self._note_place()
                     self._let_stay(at)
                     continue

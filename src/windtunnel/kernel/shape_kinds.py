@@ -7,7 +7,7 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.pairs import longer
+from windtunnel.kernel.pairs import with_room
 
 
 @cython.final
@@ -71,12 +71,12 @@ class ShapeKinds:
         kind: cython.int = self.count
         first: cython.int = self.begin[kind]
         most: cython.int = self.top + 1
-        self.plain_of = _with_room(self.plain_of, kind + 1)
-        self.begin = _with_room(self.begin, kind + 2)
-        self.mask = _with_room(self.mask, kind + 1)
-        self.piece = _with_room(self.piece, first + len(pieces))
-        self.scored = _with_room(self.scored, first + len(pieces))
-        self.cores = _with_room(self.cores, (kind + 1) * most)
+        self.plain_of = with_room(self.plain_of, kind + 1)
+        self.begin = with_room(self.begin, kind + 2)
+        self.mask = with_room(self.mask, kind + 1)
+        self.piece = with_room(self.piece, first + len(pieces))
+        self.scored = with_room(self.scored, first + len(pieces))
+        self.cores = with_room(self.cores, (kind + 1) * most)
         self.plain_of[kind] = plain
         self.mask[kind] = mask
         self.begin[kind + 1] = first + len(pieces)
@@ -88,8 +88,3 @@ class ShapeKinds:
             numpy.asarray(self.cores)[kind * most : (kind + 1) * most] = beside
         self.count += 1
         return int(kind)
-
-
-def _with_room(column: Any, least: Any) -> Any:
-    """Return a column with room for so many numbers at least."""
-    return column if len(column) >= least else longer(column, 2 * least)

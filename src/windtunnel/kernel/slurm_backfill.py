@@ -12,21 +12,12 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
-from windtunnel.kernel.slurm_choice import SlurmChoice
-from windtunnel.kernel.slurm_jobs import (
-    SLURM_ARRAY_LIMIT,
-    SLURM_LICENSES,
-    SLURM_PENDING,
-    SlurmJobs,
-)
-from windtunnel.kernel.slurm_limits import SlurmLimits
-from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
+from windtunnel.kernel.slurm_jobs import SLURM_ARRAY_LIMIT, SLURM_LICENSES, SLURM_PENDING
+from windtunnel.kernel.slurm_nodes import SlurmNodes
+from windtunnel.kernel.slurm_parts import SlurmParts
 from windtunnel.kernel.slurm_prospects import SlurmProspects
-from windtunnel.kernel.slurm_queue import SlurmQueue
-from windtunnel.kernel.slurm_running import SlurmRunning
 from windtunnel.kernel.slurm_slots import SlurmSlots
 from windtunnel.kernel.slurm_starts import SlurmStarts
-from windtunnel.kernel.slurm_victims import SlurmVictims
 
 #: A group of ends that are simulated together begins with so many seconds, and has so many at most.
 BACKFILL_WINDOW = cython.declare(cython.longlong, 30)
@@ -37,7 +28,7 @@ BACKFILL_TRIES = cython.declare(cython.int, 2000)
 
 @cython.final
 @cython.cclass
-class SlurmBackfill:
+class SlurmBackfill(SlurmParts):
     """The backfill cycle.
 
     Args:
@@ -45,15 +36,7 @@ class SlurmBackfill:
         settings: whole numbers: those of ``bf_``, ``kill_wait``, ``over_time_limit``.
     """
 
-    nodes: SlurmNodes
     future: SlurmNodes
-    jobs: SlurmJobs
-    stays: SlurmStays
-    choice: SlurmChoice
-    limits: SlurmLimits
-    victims: SlurmVictims
-    queue: SlurmQueue
-    running: SlurmRunning
     candidates: SlurmCandidates
     starts: SlurmStarts
     slots: SlurmSlots
@@ -79,15 +62,11 @@ class SlurmBackfill:
 
     def __init__(self, starts: SlurmStarts, candidates: SlurmCandidates, settings: Any) -> None:
         self.starts, self.candidates = starts, candidates
-        self.nodes, self.jobs, self.stays = starts.nodes, starts.jobs, starts.stays
-        self.choice, self.limits, self.victims = starts.choice, starts.limits, starts.victims
-        self.queue, self.running = starts.queue, starts.running
+        self._share(starts)
         self.future = self.nodes.twin()
         self._take_settings(settings)
         self.slots = SlurmSlots(self.nodes.count, max(self.max_job_test, 1))
-        self.prospects = SlurmProspects(
-            candidates, self.limits, self.queue, self.running, self.stays
-        )
+        self.prospects = SlurmProspects(starts, candidates)
         users = int(numpy.asarray(self.jobs.user).max(initial=0)) + 1
         self.user_tried = numpy.zeros(users, dtype=numpy.int32)
         self.part_tried = numpy.zeros(candidates.parts, dtype=numpy.int32)

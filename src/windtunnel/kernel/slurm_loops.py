@@ -20,6 +20,7 @@ from windtunnel.kernel.slurm_licenses import SlurmLicenses
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_main import SlurmMain
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
+from windtunnel.kernel.slurm_parts import SlurmParts
 from windtunnel.kernel.slurm_queue import SlurmQueue
 from windtunnel.kernel.slurm_running import SlurmRunning
 from windtunnel.kernel.slurm_starts import SlurmStarts
@@ -28,7 +29,7 @@ from windtunnel.kernel.slurm_victims import SlurmVictims
 
 @cython.final
 @cython.cclass
-class SlurmLoops:
+class SlurmLoops(SlurmParts):
     """The cluster's state, and the two loops, as Python asks them.
 
     Args:
@@ -38,13 +39,6 @@ class SlurmLoops:
         settings: those of `SlurmMain` and `SlurmBackfill`.
     """
 
-    nodes: SlurmNodes
-    jobs: SlurmJobs
-    stays: SlurmStays
-    choice: SlurmChoice
-    limits: SlurmLimits
-    queue: SlurmQueue
-    running: SlurmRunning
     candidates: SlurmCandidates
     starts: SlurmStarts
     main: SlurmMain
@@ -63,13 +57,11 @@ class SlurmLoops:
         settings: Any,
     ) -> None:
         self.nodes, self.jobs, self.stays = nodes, jobs, stays
-        self.choice, self.limits = choice, limits
+        self.choice, self.limits, self.victims = choice, limits, victims
         self.queue = SlurmQueue(jobs, victims, site["part_tier"])
         self.running = SlurmRunning(nodes, jobs, stays, limits, licenses, site["array_limit"])
         self.candidates = SlurmCandidates(nodes, jobs, choice, site)
-        self.starts = SlurmStarts(
-            nodes, jobs, stays, choice, limits, victims, self.queue, self.running
-        )
+        self.starts = SlurmStarts(self)
         self.main = SlurmMain(self.starts, self.candidates, settings)
         self.backfill = SlurmBackfill(self.starts, self.candidates, settings)
 

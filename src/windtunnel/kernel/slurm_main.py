@@ -9,7 +9,6 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
-from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import (
     SLURM_ARRAY_LIMIT,
     SLURM_LICENSES,
@@ -17,18 +16,15 @@ from windtunnel.kernel.slurm_jobs import (
     SLURM_PENDING,
     SLURM_PRIORITY,
     SLURM_RESOURCES,
-    SlurmJobs,
 )
-from windtunnel.kernel.slurm_limits import SlurmLimits
-from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
-from windtunnel.kernel.slurm_queue import SlurmQueue
-from windtunnel.kernel.slurm_running import SlurmRunning
+from windtunnel.kernel.slurm_nodes import SlurmNodes
+from windtunnel.kernel.slurm_parts import SlurmParts
 from windtunnel.kernel.slurm_starts import SlurmStarts
 
 
 @cython.final
 @cython.cclass
-class SlurmMain:
+class SlurmMain(SlurmParts):
     """The main loop.
 
     Args:
@@ -37,14 +33,7 @@ class SlurmMain:
             ``assoc_limit_stop``.
     """
 
-    nodes: SlurmNodes
     bare: SlurmNodes  # with nobody on them
-    jobs: SlurmJobs
-    stays: SlurmStays
-    choice: SlurmChoice
-    limits: SlurmLimits
-    queue: SlurmQueue
-    running: SlurmRunning
     candidates: SlurmCandidates
     starts: SlurmStarts
     # Where nobody starts any more in this run, since one that comes before waits there.
@@ -59,9 +48,7 @@ class SlurmMain:
 
     def __init__(self, starts: SlurmStarts, candidates: SlurmCandidates, settings: Any) -> None:
         self.starts, self.candidates = starts, candidates
-        self.nodes, self.jobs, self.stays = starts.nodes, starts.jobs, starts.stays
-        self.choice, self.limits = starts.choice, starts.limits
-        self.queue, self.running = starts.queue, starts.running
+        self._share(starts)
         self.bare = self.nodes.twin()
         self.bare.empty()
         self.part_failed = numpy.zeros(candidates.parts, dtype=numpy.int8)

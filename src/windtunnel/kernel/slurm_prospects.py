@@ -12,11 +12,8 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
-from windtunnel.kernel.slurm_jobs import SLURM_PENDING, SlurmJobs
-from windtunnel.kernel.slurm_limits import SlurmLimits
-from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
-from windtunnel.kernel.slurm_queue import SlurmQueue
-from windtunnel.kernel.slurm_running import SlurmRunning
+from windtunnel.kernel.slurm_jobs import SLURM_PENDING
+from windtunnel.kernel.slurm_parts import SlurmParts
 
 #: Later than any reservation.
 FOREVER = cython.declare(cython.longlong, 1 << 62)
@@ -24,38 +21,25 @@ FOREVER = cython.declare(cython.longlong, 1 << 62)
 
 @cython.final
 @cython.cclass
-class SlurmProspects:
+class SlurmProspects(SlurmParts):
     """Who of a cycle's queue could still begin in it.
 
     Args:
-        candidates, limits, queue, running, stays: parts of `SlurmLoops`.
+        parts: what the loops work on.
+        candidates: the nodes that a job may use.
 
     Attributes:
         reserved: from when on each node is reserved, s.
         last: the last entry of the queue that could begin.
     """
 
-    nodes: SlurmNodes
-    jobs: SlurmJobs
-    stays: SlurmStays
     candidates: SlurmCandidates
-    limits: SlurmLimits
-    queue: SlurmQueue
-    running: SlurmRunning
     reserved: cython.longlong[::1]
     last: cython.int
 
-    def __init__(
-        self,
-        candidates: SlurmCandidates,
-        limits: SlurmLimits,
-        queue: SlurmQueue,
-        running: SlurmRunning,
-        stays: SlurmStays,
-    ) -> None:
-        self.nodes, self.jobs, self.stays = candidates.nodes, candidates.jobs, stays
-        self.candidates, self.limits = candidates, limits
-        self.queue, self.running = queue, running
+    def __init__(self, parts: SlurmParts, candidates: SlurmCandidates) -> None:
+        self._share(parts)
+        self.candidates = candidates
         self.reserved = numpy.zeros(max(self.nodes.count, 1), dtype=numpy.int64)
         self.last = -1
 

@@ -6,22 +6,16 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.slurm_choice import SlurmChoice
-from windtunnel.kernel.slurm_jobs import SlurmJobs
-from windtunnel.kernel.slurm_limits import SlurmLimits
-from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
-from windtunnel.kernel.slurm_queue import SlurmQueue
-from windtunnel.kernel.slurm_running import SlurmRunning
-from windtunnel.kernel.slurm_victims import SlurmVictims
+from windtunnel.kernel.slurm_parts import SlurmParts
 
 
 @cython.final
 @cython.cclass
-class SlurmStarts:
+class SlurmStarts(SlurmParts):
     """What a call has done so far.
 
     Args:
-        nodes, jobs, stays, choice, limits, victims, queue, running: parts of `SlurmLoops`.
+        parts: what the loops work on.
 
     Attributes:
         count, job, part: jobs that the call started, in order.
@@ -29,34 +23,15 @@ class SlurmStarts:
             completing until they leave.
     """
 
-    nodes: SlurmNodes
-    jobs: SlurmJobs
-    stays: SlurmStays
-    choice: SlurmChoice
-    limits: SlurmLimits
-    victims: SlurmVictims
-    queue: SlurmQueue
-    running: SlurmRunning
     count: cython.int
     job: cython.int[::1]
     part: cython.int[::1]
     num_stopped: cython.int
     stopped: cython.int[::1]
 
-    def __init__(
-        self,
-        nodes: SlurmNodes,
-        jobs: SlurmJobs,
-        stays: SlurmStays,
-        choice: SlurmChoice,
-        limits: SlurmLimits,
-        victims: SlurmVictims,
-        queue: SlurmQueue,
-        running: SlurmRunning,
-    ) -> None:
-        self.nodes, self.jobs, self.stays, self.choice = nodes, jobs, stays, choice
-        self.limits, self.victims, self.queue, self.running = limits, victims, queue, running
-        room = max(jobs.count, 1)
+    def __init__(self, parts: SlurmParts) -> None:
+        self._share(parts)
+        room = max(self.jobs.count, 1)
         self.job = numpy.zeros(room, dtype=numpy.int32)
         self.part = numpy.zeros(room, dtype=numpy.int32)
         self.stopped = numpy.zeros(room, dtype=numpy.int32)
