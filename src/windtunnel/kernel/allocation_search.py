@@ -136,11 +136,6 @@ class AllocationSearch:
     @compiled
     def breed(self) -> cython.void:
         """Make as many new states of those that live as live on, or as there are."""
-        _round: cython.longlong
-        _pair: cython.longlong
-        pairs: cython.longlong
-        one: cython.longlong
-        other: cython.longlong
         self.made = 0
         self.turned = self.count
         for _round in range(_ROUNDS):
@@ -168,8 +163,6 @@ class AllocationSearch:
     @compiled
     def next_in_turn(self) -> cython.longlong:
         """Return the next of the living states, each in turn, in an order that is drawn."""
-        i: cython.longlong
-        at: cython.longlong
         if self.turned == self.count:
             for i in range(self.count):
                 at = self.below(i + 1)
@@ -273,9 +266,6 @@ class AllocationSearch:
     @compiled
     def cut(self, place: cython.longlong, j: cython.longlong) -> cython.void:
         """Leave a job as many GPUs as it may have, on nodes in an order that is drawn."""
-        i: cython.longlong
-        at: cython.longlong
-        m: cython.longlong
         left: cython.int = self.most[j]
         for i in range(self.nodes):
             at = i + self.below(self.nodes - i)
@@ -289,8 +279,6 @@ class AllocationSearch:
     @compiled
     def mark(self, place: cython.longlong) -> cython.void:
         """Say which states are equal."""
-        j: cython.longlong
-        m: cython.longlong
         word: cython.ulonglong = 0
         for j in range(self.jobs):
             for m in range(self.nodes):
@@ -316,7 +304,6 @@ class AllocationSearch:
         on: cython.longlong
         gpus: cython.longlong
         held: cython.longlong = 0
-        same: cython.bint
         worth: cython.double
         inverse: cython.double = 0.0
         total: cython.double = 0.0
@@ -346,8 +333,6 @@ class AllocationSearch:
     @compiled
     def select(self) -> cython.void:
         """Let the best live on: front by front, of the last that has room who is least crowded."""
-        i: cython.longlong
-        k: cython.longlong
         total: cython.longlong = self.count + self.made
         wanted: cython.longlong = total if total < self.size else self.size
         self.fronts.sort(self.alive, total)
@@ -364,9 +349,6 @@ class AllocationSearch:
     @compiled
     def sort_by_crowding(self, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Put the least crowded first."""
-        i: cython.longlong
-        at: cython.longlong
-        place: cython.longlong
         for i in range(begin, end):
             place = self.moved[i]
             at = i

@@ -35,11 +35,6 @@ NODE_DRAWS = cython.declare(cython.longlong, 1 << 32)
 @compiled
 def device_best(search: DeviceSearch, kind: cython.int, tasks: cython.longlong) -> cython.int:
     """Return the node that is looked at with room for the tasks that scores highest, or -1."""
-    own: cython.int
-    word: cython.int
-    which: cython.int
-    row: cython.longlong
-    found: cython.longlong
     alike: cython.bint = search.scoring.ties == TIES_BY_INDEX
     words: cython.int = search.room.cluster.words
     if search.scoring.code == BY_ASKED:
@@ -72,8 +67,6 @@ def device_look_at(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.void:
     """Take a node for the best one if it has room and is better."""
-    score: cython.longlong
-    tie: cython.longlong
     if not search.has_room(kind, which, tasks):
         return
     if (
@@ -148,11 +141,6 @@ def device_plain_best(
     search: DeviceSearch, kind: cython.int, tasks: cython.longlong, row: cython.longlong
 ) -> cython.int:
     """Return what `device_best` does, of the candidates from a place on in ``room.sets``."""
-    own: cython.int
-    word: cython.int
-    which: cython.int
-    key: cython.longlong
-    found: cython.longlong
     best: cython.longlong = DEVICE_NO_KEY
     enough: cython.longlong = device_best_key(search, kind, tasks)
     words: cython.int = search.room.cluster.words

@@ -37,11 +37,6 @@ def device_put_idle(
     search: DeviceSearch, kind: cython.int, rest: cython.longlong
 ) -> cython.longlong:
     """Let a gang have whole nodes that run nothing, lowest index first; return the tasks left."""
-    own: cython.int
-    word: cython.int
-    which: cython.int
-    found: cython.longlong
-    tasks: cython.longlong
     words: cython.int = search.room.cluster.words
     # Nodes of one kind that run nothing have the same room.
     for own in range(search.room.cluster.kinds):
@@ -75,7 +70,6 @@ def device_put_idle(
 @compiled
 def device_put_gang(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a gang larger than a node: whole nodes that run nothing, the remainder on one more."""
-    which: cython.int
     rest: cython.longlong = device_put_idle(search, kind, search.kinds.tasks[kind])
     if rest == 0:
         return True
@@ -89,7 +83,6 @@ def device_put_gang(search: DeviceSearch, kind: cython.int) -> cython.bint:
 @compiled
 def device_room_within(search: DeviceSearch, kind: cython.int) -> cython.longlong:
     """Return how many of a job's tasks fit the nodes within sight, at most all of them."""
-    which: cython.int
     room: cython.longlong = 0
     count: cython.longlong = search.kinds.tasks[kind]
     for which in range(search.room.cluster.nodes):
@@ -106,7 +99,6 @@ def device_fill(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -
 
     The scores are those before anything is placed: nothing is taken while nodes are chosen.
     """
-    which: cython.int
     while rest > 0:
         which = device_best(search, kind, 1)
         if which < 0:

@@ -46,7 +46,6 @@ def device_choose_shares(
     first: cython.longlong,
 ) -> cython.void:  # fmt: skip
     """Write the devices that the shares of so many tasks get; arguments as of `device_choose`."""
-    task: cython.longlong
     device: cython.int = -1
     part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
     cores: cython.longlong = search.room.cores[which]
@@ -80,7 +79,6 @@ def device_change_all(
     end: cython.longlong, sign: cython.int,
 ) -> cython.void:  # fmt: skip
     """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``."""
-    stop: cython.longlong
     while begin < end:
         stop = begin + 1
         while stop < end and pairs.node[stop] == pairs.node[begin]:
@@ -95,7 +93,6 @@ def device_change(
     end: cython.longlong, sign: cython.int,
 ) -> cython.void:  # fmt: skip
     """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``, all on one node."""
-    at: cython.longlong
     tasks: cython.longlong = 0
     milli: cython.longlong = 0
     which: cython.int = pairs.node[begin]
@@ -115,7 +112,6 @@ def device_change_devices(
     sign: cython.int,
 ) -> cython.longlong:  # fmt: skip
     """Take (-1) or give back (1) the devices of a grant; return its thousandths of GPUs."""
-    device: cython.int
     unit: cython.int = cython.cast(cython.int, search.kinds.unit[kind])
     milli: cython.longlong = 0
     if search.room.cluster.pooled:

@@ -20,11 +20,6 @@ def device_fragments(
     Its devices have in ``room.left`` what is free. Shapes are sorted by their thousandths, so that
     what depends on these alone is counted once for several shapes.
     """
-    device: cython.int
-    shape: cython.int
-    milli: cython.longlong
-    lost: cython.longlong
-    mask: cython.longlong
     devices: cython.int = room.cluster.gpus[which]
     total: cython.longlong = 0
     found: cython.longlong = 0
@@ -60,7 +55,6 @@ def device_gain_score(scoring: DeviceScoring, gain: cython.longlong) -> cython.l
     """Return FGD's score of a gain: how many steps it reaches, or itself."""
     low: cython.int = 0
     high: cython.int = cython.cast(cython.int, scoring.steps.shape[0])
-    middle: cython.int
     if scoring.scale > 1:
         return gain
     while low < high:
@@ -78,11 +72,6 @@ def device_scored(
     wants_score: cython.bint,
 ) -> cython.longlong:  # fmt: skip
     """Return the device of ``room.left`` on which a share fragments least, or its score."""
-    device: cython.int
-    earlier: cython.int
-    left: cython.int
-    seen: cython.bint
-    score: cython.longlong
     part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
     before: cython.longlong = device_fragments(search.room, search.scoring, which, cores)
     best: cython.longlong = 0
@@ -116,8 +105,6 @@ def device_for(
     task: cython.longlong,
 ) -> cython.int:  # fmt: skip
     """Return the device of ``room.left`` that one task with a share gets; -1 if none suffices."""
-    device: cython.int
-    skip: cython.longlong
     fitting: cython.longlong = 0
     chosen: cython.int = -1
     devices: cython.int = search.room.cluster.gpus[which]
@@ -146,7 +133,6 @@ def device_for(
 @compiled
 def device_copy_left(room: DeviceRoom, which: cython.int) -> cython.void:
     """Copy what a node's devices have free to ``room.left``."""
-    device: cython.int
     first: cython.int = which * room.cluster.each
     for device in range(room.cluster.gpus[which]):
         room.left[device] = room.devices[first + device]
@@ -157,8 +143,6 @@ def device_try(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.void:
     """Leave in ``room.left`` what a node's devices would have free after so many tasks."""
-    device: cython.int
-    task: cython.longlong
     cores: cython.longlong = search.room.cores[which]
     rest: cython.longlong = tasks * search.kinds.whole[kind]
     device_copy_left(search.room, which)

@@ -20,8 +20,6 @@ from windtunnel.kernel.marks import compiled
 @compiled
 def device_look_at_rack(search: DeviceSearch, rack: cython.int, adds: cython.bint) -> cython.void:
     """Let the search look at one rack alone, or at its nodes, too."""
-    at: cython.int
-    which: cython.int
     if not adds:
         search.look_at_none()
     for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
@@ -35,8 +33,6 @@ def device_rack_room(
     search: DeviceSearch, kind: cython.int, rack: cython.int, idle: cython.bint
 ) -> cython.longlong:
     """Return how many of a job's tasks fit a rack's nodes, or those of them that run nothing."""
-    at: cython.int
-    which: cython.int
     room: cython.longlong = 0
     for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
         which = search.room.cluster.rack_node[at]
@@ -48,12 +44,7 @@ def device_rack_room(
 @compiled
 def device_put_in_one_rack(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a job in the rack with the fewest GPUs free to it that can hold it, if there is one."""
-    at: cython.int
-    which: cython.int
-    rack: cython.int
-    best: cython.int
     free: cython.longlong
-    fits: cython.bint
     for rack in range(search.room.cluster.racks):
         free = 0
         for at in range(
@@ -91,9 +82,6 @@ def device_put_in_one_rack(search: DeviceSearch, kind: cython.int) -> cython.bin
 @compiled
 def device_put_over_racks(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a job over several racks, those with the most room first, if there is room."""
-    best: cython.int
-    rack: cython.int
-    before: cython.longlong
     fills: cython.bint = search.scoring.fills
     total: cython.longlong = 0
     rest: cython.longlong = search.kinds.tasks[kind]
@@ -120,8 +108,6 @@ def device_put_over_racks(search: DeviceSearch, kind: cython.int) -> cython.bint
 @compiled
 def device_put_rest(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -> cython.bint:
     """Place what remains on one more node, in a rack that the job uses where one has room."""
-    at: cython.longlong
-    rack: cython.int
     which: cython.int = -1
     search.look_at_none()
     for rack in range(search.room.cluster.racks):

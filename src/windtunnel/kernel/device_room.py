@@ -141,7 +141,6 @@ class DeviceRoom:
     @compiled
     def copy_from(self, other: DeviceRoom) -> cython.void:
         """Become equal to another room of the same cluster."""
-        which: cython.int
         self.wide[:] = other.wide
         self.narrow[:] = other.narrow
         self.free = other.free
@@ -217,7 +216,6 @@ class DeviceRoom:
         """Let a node be in so many sets of a series instead of so many before."""
         word: cython.int = which >> 6
         bit: cython.longlong = bit_at(which & 63)
-        row: cython.int
         for row in range(before, after):
             self.sets[(first + row) * self.cluster.words + word] |= bit
         for row in range(after, before):
@@ -229,7 +227,6 @@ class DeviceRoom:
         words: cython.int = self.cluster.words
         begin: cython.int = (self.first_kind + own) * words
         word: cython.int = cython.cast(cython.int, self.hint[own])
-        found: cython.longlong
         while word < words and self.sets[begin + word] == 0:
             word += 1
         self.hint[own] = word
@@ -255,7 +252,6 @@ class DeviceRoom:
         self, which: cython.int, count: cython.longlong, idle: cython.bint
     ) -> cython.longlong:
         """Return the first so many devices of a node that nobody uses, or that some do, as bits."""
-        device: cython.int
         first: cython.int = which * self.cluster.each
         found: cython.longlong = 0
         for device in range(self.cluster.gpus[which]):
@@ -269,7 +265,6 @@ class DeviceRoom:
     @compiled
     def find_roomiest(self, which: cython.int) -> cython.void:
         """Note the most free thousandths of one device of a node."""
-        device: cython.int
         first: cython.int = which * self.cluster.each
         most: cython.int = 0
         for device in range(first, first + self.cluster.gpus[which]):
@@ -279,8 +274,6 @@ class DeviceRoom:
     @compiled
     def meet(self, other: DeviceRoom) -> cython.void:
         """Keep only what is free in another room, too; of tasks those of the fuller one."""
-        which: cython.int
-        at: cython.int
         each: cython.int = self.cluster.each
         for which in range(self.cluster.nodes):
             if self.cluster is other.cluster and self.stamp[which] == other.stamp[which]:
@@ -300,7 +293,6 @@ class DeviceRoom:
     @compiled
     def _sum_up(self, which: cython.int) -> cython.void:
         """Make everything anew that follows from what is free on each device of a node."""
-        at: cython.int
         each: cython.int = self.cluster.each
         self.free -= self.total[which]
         self.total[which] = 0
@@ -325,9 +317,6 @@ class DeviceRoom:
     @compiled
     def store(self, rows: Rows, row: cython.int) -> cython.void:
         """Write what is free as a row."""
-        which: cython.int
-        at: cython.longlong
-        column: cython.int
         each: cython.int = self.cluster.each
         for which in range(self.cluster.nodes):
             at = row * rows.columns + which * self.width()
@@ -343,7 +332,6 @@ class DeviceRoom:
     @compiled
     def load(self, rows: Rows, row: cython.int) -> cython.void:
         """Become what a row says; less than nothing is nothing."""
-        which: cython.int
         self.idlers = 0
         for which in range(self.cluster.nodes):
             if self._load_node(rows, row * rows.columns + which * self.width(), which):
@@ -355,8 +343,6 @@ class DeviceRoom:
     @compiled
     def _load_node(self, rows: Rows, at: cython.longlong, which: cython.int) -> cython.bint:
         """Read a node's columns, which begin at ``at``; return whether anything is new."""
-        column: cython.int
-        new: cython.int
         each: cython.int = self.cluster.each
         changes: cython.bint = False
         for column in range(each):

@@ -47,7 +47,6 @@ def device_fgd_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return how many fewer fragments a node has after so many tasks, as a score."""
-    after: cython.longlong
     cores: cython.longlong = search.room.cores[which]
     if tasks == 1 and search.kinds.part[kind] > 0:
         device_copy_left(search.room, which)
@@ -68,9 +67,6 @@ def device_packing_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return a score of 50 to 100 for used GPUs, 33 to 50 for a used node, up to 33 else."""
-    device: cython.int
-    left: cython.longlong
-    part: cython.longlong
     devices: cython.longlong = cython.cast(cython.longlong, search.room.cluster.gpus[which])
     scale: cython.longlong = search.scoring.scale
     opened: cython.longlong = 0
@@ -101,9 +97,7 @@ def device_clustering_score(
     search: DeviceSearch, kind: cython.int, which: cython.int
 ) -> cython.longlong:
     """Return 75, 50, 25 or 0 by what runs on a node, and up to 25 for how full it is."""
-    at: cython.int
     base: cython.longlong
-    used: cython.longlong
     found: cython.int = 0
     first: cython.int = which * search.room.groups
     most: cython.longlong = search.room.cluster.max_milli
@@ -124,11 +118,8 @@ def device_utilization_score(
     room: DeviceRoom, scoring: DeviceScoring, which: cython.int
 ) -> cython.longlong:
     """Return the mean share of GPUs and cores in use, in percent, negated."""
-    whole: cython.longlong
-    rest: cython.double
     gpus: cython.double = 0.0
     cores: cython.double = 0.0
-    use: cython.double
     total: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which]) * DEVICE_MILLI
     size: cython.longlong = room.cluster.size_cores[which]
     if total > 0:
@@ -218,8 +209,8 @@ def device_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return the score of a node that has room for so many tasks: the higher the better."""
-    idle: cython.longlong
     asked: cython.longlong
+    idle: cython.longlong
     if search.scoring.code == BY_ASKED:
         with cython.gil:
             asked = device_asked(search, kind, which, tasks)
@@ -251,7 +242,6 @@ def device_known_score(
     search: DeviceSearch, kind: cython.int, which: cython.int
 ) -> cython.longlong:
     """Return the score for the kind's chunk of tasks, found anew only where the node changed."""
-    at: cython.longlong
     if search.scoring.classes == 0:
         return device_score(search, kind, which, search.kinds.chunk[kind])
     at = search.kinds.scored[kind] * search.scoring.nodes + which

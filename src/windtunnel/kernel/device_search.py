@@ -63,7 +63,6 @@ class DeviceSearch:
     @compiled
     def look(self, holds: Holds, looks: cython.int) -> cython.void:
         """Look at all nodes that may be used."""
-        word: cython.int
         for word in range(self.room.cluster.words):
             self.sight[word] = self.room.cluster.every[word] & holds.in_sight(looks, word)
         self.look_at_all()
@@ -71,14 +70,12 @@ class DeviceSearch:
     @compiled
     def look_at_all(self) -> cython.void:
         """Look at all in sight again."""
-        word: cython.int
         for word in range(self.room.cluster.words):
             self.room.within[word] = self.sight[word]
 
     @compiled
     def look_at_none(self) -> cython.void:
         """Look at no node."""
-        word: cython.int
         for word in range(self.room.cluster.words):
             self.room.within[word] = 0
 
@@ -119,7 +116,6 @@ class DeviceSearch:
         self, part: cython.longlong, which: cython.int, most: cython.longlong
     ) -> cython.longlong:
         """Return how many of at most so many shares fit a node's devices."""
-        device: cython.int
         fitting: cython.longlong = 0
         each: cython.int = self.room.cluster.each
         for device in range(which * each, (which + 1) * each):
@@ -152,7 +148,6 @@ class DeviceSearch:
 
         -1: any may, because the tasks need none; -2: none does.
         """
-        least: cython.longlong
         words: cython.longlong = self.room.cluster.words
         if self.kinds.milli[kind] == 0:
             return -1
@@ -180,9 +175,6 @@ class DeviceSearch:
 
         Nodes of one kind have one GPU type, but a job may be bound to some nodes of it alone.
         """
-        word: cython.int
-        begin: cython.int
-        found: cython.longlong
         which: cython.int = self.room.first_idle(own)
         if which < 0 or self.kinds.allows(kind, which):
             return which

@@ -241,9 +241,6 @@ class FreeDevices(FreeOnNodes):
     @compiled
     def look_in_rack(self, rack: cython.int) -> cython.void:
         """Let the search look past all nodes in sight that are not in a rack."""
-        at: cython.int
-        which: cython.int
-        other: cython.int
         for other in range(self.cluster.racks):
             if other != rack:
                 for at in range(self.cluster.rack_begin[other], self.cluster.rack_begin[other + 1]):
@@ -277,8 +274,6 @@ class FreeDevices(FreeOnNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Return whether these pairs could be taken, all together, by a job of a kind."""
-        at: cython.longlong
-        which: cython.int
         enough: cython.bint = True
         for at in range(begin, end):
             which = pairs.node[at]
@@ -317,8 +312,6 @@ class FreeDevices(FreeOnNodes):
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
         """Return whether a policy's own choice of devices is free and of the right sum."""
-        at: cython.longlong
-        tasks: cython.longlong
         placed: cython.longlong = 0
         if self._is_nothing(kind):
             return pairs.count == 0
@@ -359,7 +352,6 @@ class FreeDevices(FreeOnNodes):
         into: Pairs,
     ) -> cython.void:  # fmt: skip
         """Append what a job of a kind on these pairs takes of a row."""
-        at: cython.longlong
         for at in range(begin, end):
             device_footprint(self.search, kind, pairs.node[at], pairs.grant[at], into)
 

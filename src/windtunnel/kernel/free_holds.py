@@ -96,7 +96,6 @@ class Holds:
     @compiled
     def copy_from(self, other: Holds) -> cython.void:
         """Become equal to another list of the same cluster."""
-        at: cython.int
         if self.size == 0 and other.size == 0:
             self.access = other.access
             return
@@ -133,7 +132,6 @@ class Holds:
     def remove(self, node: cython.int, group: cython.int) -> cython.bint:
         """Undo the oldest `add` of a node for a group; return whether nothing withholds it now."""
         at: cython.int = self._find(node, group)
-        later: cython.int
         if at < 0:
             return False
         self.size -= 1
@@ -151,7 +149,6 @@ class Holds:
     @compiled
     def _find(self, node: cython.int, group: cython.int) -> cython.int:
         """Return the hold of a node for a group; of nobody's the newest: one is like the other."""
-        at: cython.int
         if group == 0:
             at = self.size - 1
             while at >= 0 and (self.node[at] != node or self.group[at] != 0):
@@ -165,7 +162,6 @@ class Holds:
     @compiled
     def holder(self, node: cython.int) -> cython.int:
         """Return whom a node is withheld for: -1 no hold, 0 nobody, else its oldest hold's."""
-        at: cython.int
         found: cython.int = -1
         if self.times[node] == 0:
             return -1
@@ -180,7 +176,6 @@ class Holds:
     @compiled
     def closings(self, node: cython.int, access: cython.int) -> cython.int:
         """Return how many holds of a node are for groups that an access set does not have."""
-        at: cython.int
         found: cython.int = 0
         if self.times[node] == 0:
             return 0
@@ -203,9 +198,6 @@ class Holds:
     @compiled
     def refresh(self) -> cython.bint:
         """Find out anew what the open access set shows; return if it shows anything."""
-        at: cython.int
-        word: cython.int
-        group: cython.int
         found: cython.longlong = 0
         for word in range(self.words):
             self.shown[word] = self.hidden[word]
@@ -220,7 +212,6 @@ class Holds:
     @compiled
     def close(self) -> cython.void:
         """Undo `open_for`."""
-        word: cython.int
         self.access = 0
         for word in range(self.words):
             self.shown[word] = 0
@@ -249,9 +240,6 @@ class Holds:
         Either list counts as it is open now. While this one is open a node that it shows, and the
         other hides, is nobody's.
         """
-        at: cython.int
-        word: cython.int
-        node: cython.int
         if other.count == 0:
             return
         for word in range(self.words):
@@ -269,7 +257,6 @@ class Holds:
 
         Asked of the holds in order, so that each such node is counted once.
         """
-        word: cython.int
         node: cython.int = self.node[at]
         if at == 0:
             for word in range(self.words):

@@ -194,10 +194,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _first(self, row: cython.int, mask: cython.longlong) -> cython.int:
         """Return the lowest node of a row that is allowed and not chosen, -1 if none."""
-        part: cython.int
-        word: cython.int
-        left: cython.longlong
-        found: cython.longlong
         base: cython.longlong = cython.cast(cython.longlong, row) * self.stride + 1
         if self.looks != LOOK_OPEN:
             return self._first_shown(row, mask)
@@ -228,8 +224,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _first_shown(self, row: cython.int, mask: cython.longlong) -> cython.int:
         """Return what `_first` does, while an access set is open."""
-        word: cython.int
-        found: cython.longlong
         for word in range(self.words):
             found = self._seen(row, word)
             if mask >= 0:
@@ -241,7 +235,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _next(self, row: cython.int) -> cython.int:
         """Return the first row from ``row`` on that may have nodes; top + 1 if none has."""
-        left: cython.longlong
         if self.looks != LOOK_OPEN:
             return row
         if self.top <= MOST_LEVELS:
@@ -254,8 +247,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _pick(self, gpus: cython.int, mask: cython.longlong) -> cython.int:
         """Return the one node for so many GPUs under the placement, -1 if none has them."""
-        row: cython.int
-        node: cython.int
         if self.spreads:
             row = self.top
             while row >= gpus:
@@ -276,7 +267,6 @@ class FreeNodes(FreeOnNodes):
     def fit_in_sight(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits the nodes that a search looks at; see `fit`."""
         gpus: cython.longlong = self.kinds.gpus[kind]
-        node: cython.int
         self.place.count = 0
         if gpus > self.total:
             return False
@@ -291,9 +281,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _fit_gang(self, kind: cython.int) -> cython.bint:
         """Fit a gang larger than a node: whole empty nodes, then the remainder on one more."""
-        node: cython.int
-        at: cython.longlong
-        rest: cython.longlong
         empties: cython.longlong = cython.cast(cython.longlong, self.top + 1) * self.stride
         if self.looks == LOOK_OPEN and self.marks[empties] < self.kinds.empties[kind]:
             return False
@@ -313,10 +300,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def _choose_empty(self, kind: cython.int) -> cython.longlong:
         """Write the empty nodes that a gang takes whole into ``place``; return the GPUs left."""
-        word: cython.int
-        node: cython.int
-        usable: cython.longlong
-        found: cython.longlong
         mask: cython.longlong = self.kinds.mask[kind]
         rest: cython.longlong = self.kinds.gpus[kind]
         for word in range(self.words):
@@ -342,8 +325,6 @@ class FreeNodes(FreeOnNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Take GPUs on nodes that have them free."""
-        at: cython.longlong
-        node: cython.int
         for at in range(begin, end):
             node = pairs.node[at]
             self._set_free(node, self.free[node] - cython.cast(cython.int, pairs.grant[at]))
@@ -355,8 +336,6 @@ class FreeNodes(FreeOnNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Give back what `take` took."""
-        at: cython.longlong
-        node: cython.int
         for at in range(begin, end):
             node = pairs.node[at]
             self._set_free(node, self.free[node] + cython.cast(cython.int, pairs.grant[at]))
@@ -373,8 +352,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def has_gpus(self, pairs: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.bint:
         """Return whether the GPUs of these pairs are free, all together, on nodes in sight."""
-        at: cython.longlong
-        node: cython.int
         enough: cython.bint = True
         for at in range(begin, end):
             node = pairs.node[at]
@@ -393,9 +370,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
         """Return whether a policy's own choice of nodes is free, allowed and of the right sum."""
-        at: cython.longlong
-        node: cython.int
-        gpus: cython.longlong
         asked: cython.longlong = 0
         for at in range(pairs.count):
             node = pairs.node[at]
@@ -432,8 +406,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def look_again(self) -> cython.void:
         """Find out anew what the open access set shows, and count it in."""
-        word: cython.int
-        found: cython.longlong
         self.look_away()
         self.holds.refresh()
         for word in range(self.words):
@@ -454,7 +426,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def store(self, rows: Rows, row: cython.int) -> cython.void:
         """Write what nobody holds as a row."""
-        node: cython.int
         at: cython.longlong = row * rows.columns
         for node in range(self.nodes):
             rows.cell[at + node] = self.free[node]
@@ -462,8 +433,6 @@ class FreeNodes(FreeOnNodes):
     @compiled
     def load(self, rows: Rows, row: cython.int) -> cython.void:
         """Become what a row says; less than nothing is nothing."""
-        node: cython.int
-        gpus: cython.int
         at: cython.longlong = row * rows.columns
         for node in range(self.nodes):
             gpus = cython.cast(cython.int, max(rows.cell[at + node], 0))
@@ -523,8 +492,6 @@ class FreeNodes(FreeOnNodes):
 
     @compiled
     def _meet(self, other: FreeNodes) -> cython.void:
-        node: cython.int
-        gpus: cython.int
         for node in range(self.nodes):
             gpus = other.free[node]
             if other.holds.count != 0 and not other.holds.is_seen(node):

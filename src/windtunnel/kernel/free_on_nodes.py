@@ -24,7 +24,6 @@ class FreeOnNodes(Free):
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits now, and write where into ``place``."""
-        fits: cython.bint
         if self.looks != LOOK_OPEN:
             # What the job's reservations have goes first.
             self.looks = LOOK_SHOWN
@@ -125,7 +124,6 @@ class FreeOnNodes(Free):
     @compiled
     def down(self) -> cython.longlong:
         """Return the GPU units that nobody holds and nobody may use."""
-        at: cython.int
         found: cython.longlong = 0
         for at in range(self.holds.size):
             if self.holds.is_first_of_nobody(at):

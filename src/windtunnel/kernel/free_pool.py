@@ -104,7 +104,6 @@ class FreePool(Free):
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits now, and write where into ``place``."""
-        pool: cython.int
         best: cython.int = -1
         self.place.count = 0
         if self.kinds.gpus[kind] == 0 and self.kinds.cpus[kind] == 0:
@@ -126,8 +125,6 @@ class FreePool(Free):
         end: cython.longlong,
         sign: cython.int,
     ) -> cython.void:
-        at: cython.longlong
-        pool: cython.int
         for at in range(begin, end):
             pool = pairs.node[at]
             self.free[pool] += sign * pairs.grant[at]
@@ -157,8 +154,6 @@ class FreePool(Free):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Return whether these pairs could be taken, all together, by a job of a kind."""
-        at: cython.longlong
-        pool: cython.int
         enough: cython.bint = True
         self._move(kind, pairs, begin, end, -1)
         for at in range(begin, end):
@@ -206,7 +201,6 @@ class FreePool(Free):
     @compiled
     def store(self, rows: Rows, row: cython.int) -> cython.void:
         """Write what nobody holds, less what is withheld, as a row."""
-        pool: cython.int
         at: cython.longlong = row * rows.columns
         for pool in range(self.nodes):
             rows.cell[at + 2 * pool] = self.free[pool]
@@ -217,7 +211,6 @@ class FreePool(Free):
     @compiled
     def load(self, rows: Rows, row: cython.int) -> cython.void:
         """Become what a row says."""
-        pool: cython.int
         at: cython.longlong = row * rows.columns
         self.total = 0
         for pool in range(self.nodes):
@@ -231,7 +224,6 @@ class FreePool(Free):
         into: Pairs,
     ) -> cython.void:  # fmt: skip
         """Append what a job of a kind on these pairs takes of a row."""
-        at: cython.longlong
         for at in range(begin, end):
             into.add(2 * pairs.node[at], pairs.grant[at])
             into.add(2 * pairs.node[at] + 1, self.kinds.cpus[kind])
@@ -257,7 +249,6 @@ class FreePool(Free):
     @compiled
     def meet(self, other: Free) -> cython.void:
         """Keep in each pool only what is free in another state, too."""
-        pool: cython.int
         self.total = 0
         for pool in range(self.nodes):
             self.free[pool] = min(self.free[pool], cython.cast(FreePool, other).free[pool])
@@ -285,7 +276,6 @@ class FreePool(Free):
     @compiled
     def down(self) -> cython.longlong:
         """Return the GPU units that nobody holds and nobody may use."""
-        pool: cython.int
         found: cython.longlong = 0
         for pool in range(self.nodes):
             if self.withheld[pool] != 0:

@@ -122,7 +122,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _fit_shape(self, kind: cython.int) -> cython.bint:
         """Fit a shape: of several pieces within a rack, if the placement looks at those."""
-        at: cython.int
         is_single: cython.bint = self.shapes.begin[kind + 1] - self.shapes.begin[kind] == 1
         if self.scored is None or not self.scored.scoring.by_rack or is_single:
             return self._fit_pieces(kind, -1)
@@ -134,9 +133,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _rack_by_free(self, place: cython.int) -> cython.int:
         """Return the rack at a place in the order of free GPUs, the fewest first, then by index."""
-        rack: cython.int
-        other: cython.int
-        before: cython.int
         for rack in range(self.scored.cluster.racks):
             before = 0
             for other in range(self.scored.cluster.racks):
@@ -151,8 +147,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _rack_free(self, rack: cython.int) -> cython.longlong:
         """Return the free GPUs of a rack's nodes in sight."""
-        at: cython.int
-        node: cython.int
         free: cython.longlong = 0
         first: cython.int = self.scored.cluster.rack_begin[rack]
         for at in range(first, self.scored.cluster.rack_begin[rack + 1]):
@@ -164,9 +158,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _fit_pieces(self, kind: cython.int, rack: cython.int) -> cython.bint:
         """Fit a shape on a rack's nodes, -1 = on all."""
-        at: cython.longlong
-        piece: cython.int
-        node: cython.int
         fits: cython.bint = True
         self.place.count = 0
         for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
@@ -188,9 +179,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _best_for_piece(self, kind: cython.int, piece: cython.int, rack: cython.int) -> cython.int:
         """Return the node for one piece that scores best, -1 if none has room."""
-        row: cython.int
-        word: cython.int
-        seen: cython.longlong
         mask: cython.longlong = self.shapes.mask[kind]
         for word in range(self.words):
             seen = 0
@@ -207,11 +195,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _pick_piece(self, kind: cython.int, gpus: cython.int) -> cython.int:
         """Return the node for one piece, -1 if none has room."""
-        row: cython.int
-        word: cython.int
-        node: cython.int
-        found: cython.longlong
-        cores: cython.longlong
         mask: cython.longlong = self.shapes.mask[kind]
         if gpus > self.top:
             return -1
@@ -239,7 +222,6 @@ class FreeShapes(FreeNodes):
         end: cython.longlong,
         sign: cython.int,
     ) -> cython.void:
-        at: cython.longlong
         if self.shapes.plain_of[kind] >= 0:
             return
         for at in range(begin, end):
@@ -256,8 +238,6 @@ class FreeShapes(FreeNodes):
         sign: cython.int,
     ) -> cython.void:
         """Take or give the devices of some pairs."""
-        at: cython.longlong
-        piece: cython.int
         if self.scored is None or self.shapes.plain_of[kind] >= 0:
             return
         for at in range(begin, end):
@@ -297,7 +277,6 @@ class FreeShapes(FreeNodes):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Return whether these pairs could be taken, all together, by a job of a kind."""
-        at: cython.longlong
         enough: cython.bint = True
         self._move_cores(kind, pairs, begin, end, -1)
         for at in range(begin, end):
@@ -317,9 +296,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
         """Return whether a policy's own choice is free, allowed, and of the kind's shape."""
-        at: cython.longlong
-        other: cython.longlong
-        node: cython.int
         if self.shapes.plain_of[kind] >= 0:
             return FreeNodes.fits(self, self.shapes.plain_of[kind], pairs)
         if pairs.count != self.shapes.begin[kind + 1] - self.shapes.begin[kind]:
@@ -338,7 +314,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def _lacks(self, kind: cython.int, pairs: Pairs, gpus: cython.longlong) -> cython.int:
         """Return how many more pieces of a shape have so many GPUs than pairs do."""
-        at: cython.longlong
         found: cython.int = 0
         for at in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
             if self.shapes.piece[at] == gpus:
@@ -361,7 +336,6 @@ class FreeShapes(FreeNodes):
     @compiled
     def meet(self, other: Free) -> cython.void:
         """Keep on each node only what is free in another state, too."""
-        node: cython.int
         FreeNodes.meet(self, other)
         for node in range(self.nodes):
             self.free_cores[node] = min(

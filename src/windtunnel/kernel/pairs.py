@@ -52,7 +52,6 @@ class Pairs:
     @compiled
     def extend(self, other: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Append some of another list's pairs."""
-        at: cython.longlong
         for at in range(begin, end):
             self.add(other.node[at], other.grant[at])
 

@@ -159,9 +159,7 @@ class Search:
     @compiled
     def has_room(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
         """Return whether ``given`` is free for a job, well formed, and what the kind asks for."""
-        found: cython.bint
         opened: cython.bint = False
-        floor: cython.longlong
         if self.state.has_access and self.state.access[job] > 0:
             opened = free.open_for(self.state.access[job])
         found = free.fits(kind, self.given)

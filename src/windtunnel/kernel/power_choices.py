@@ -224,8 +224,6 @@ class PowerChoices:
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """Return the table of a job on these pairs."""
-        at: cython.longlong
-        gpus: cython.double
         each: cython.longlong = 1
         if self._by_devices:
             each = self._milli_of[self.demand_of[job]]
@@ -252,7 +250,6 @@ class PowerChoices:
     @compiled
     def _find(self, work: cython.int) -> cython.int:
         """Return the table of what the job in hand holds; make it if it is new."""
-        part: cython.int
         place: cython.longlong = self._hash(work)
         while self._slot[place] >= 0:
             table = self._slot[place]
@@ -274,7 +271,6 @@ class PowerChoices:
     @compiled
     def _hash(self, work: cython.int) -> cython.longlong:
         mixed: cython.ulonglong = cython.cast(cython.ulonglong, work)
-        part: cython.int
         for part in range(self._num_parts):
             kind = self._parts[part]
             mixed = mixed * 1000003 + cython.cast(cython.ulonglong, kind) + 1
@@ -285,7 +281,6 @@ class PowerChoices:
     @compiled
     def _make(self, work: cython.int) -> cython.int:
         """Make a table of what the job in hand holds."""
-        part: cython.int
         table = self.num_tables
         with cython.gil:
             self._provide()
@@ -309,9 +304,6 @@ class PowerChoices:
 
     @compiled
     def _make_options(self, table: cython.int, work: cython.int) -> cython.void:
-        level: cython.int
-        part: cython.int
-        place: cython.int
         first = self._num_options
         depth: cython.int = 0
         for part in range(self._num_parts):
@@ -366,8 +358,6 @@ class PowerChoices:
     @compiled
     def _make_front(self, table: cython.int) -> cython.void:
         """Keep the options no other is at least as good as in both, by rising draw."""
-        level: cython.int
-        place: cython.int
         first = self.first[table]
         begin = self._num_front
         size: cython.int = 0
@@ -394,7 +384,6 @@ class PowerChoices:
     @compiled
     def _make_hull(self, table: cython.int) -> cython.void:
         """Keep of the front the lower convex hull."""
-        at: cython.int
         first = self.first[table]
         begin = self._num_hull
         size: cython.int = 0

@@ -74,7 +74,6 @@ class PowerFew:
             budget: nanowatts that they may add together.
         """
         at: cython.int = 0
-        state: cython.longlong
         job = self.crews.first_choosing
         while job >= 0:
             self.job[at] = job
@@ -120,12 +119,6 @@ class PowerFew:
     @compiled
     def _spread(self, at: cython.int, budget: cython.longlong) -> cython.void:
         """Make the sums with one more job."""
-        way: cython.int
-        best: cython.int
-        drawn: cython.longlong
-        slow: cython.double
-        least_drawn: cython.longlong
-        least_slow: cython.double
         begin, end = self._layer[at], self._layer[at + 1]
         ways = self.choices.front_size[self.crews.table_of[self.job[at]]]
         write: cython.longlong = end

@@ -158,7 +158,6 @@ class PowerLevels:
         Args:
             budget: nanowatts that all jobs may add to the draw together.
         """
-        at: cython.int
         self.num_changed = 0
         if self.choices.limits == POWER_NONE or not (self._is_stale or budget != self._budget):
             return 0
@@ -209,14 +208,12 @@ class PowerLevels:
     @compiled
     def _add(self, table: cython.int, jobs: cython.int) -> cython.void:
         """Add a job to what all draw at each limit, or take it away."""
-        limit: cython.int
         for limit in range(self.choices.num_limits):
             drawn = self.choices.draw[self.choices.first[table] + self._option_at(table, limit)]
             self._at_limit[limit] += jobs * drawn
 
     @compiled
     def _choose_uniform(self, budget: cython.longlong) -> cython.void:
-        at: cython.int
         limit: cython.int = 0
         while limit < self.choices.num_limits and self._at_limit[limit] > budget:
             limit += 1
@@ -234,7 +231,6 @@ class PowerLevels:
 
     @compiled
     def _choose_few(self, budget: cython.longlong) -> cython.void:
-        at: cython.int
         self._was_few = True
         fixed: cython.longlong = self._least_sum
         job = self._crews.first_choosing
@@ -247,7 +243,6 @@ class PowerLevels:
 
     @compiled
     def _choose_many(self, budget: cython.longlong) -> cython.void:
-        at: cython.int
         self._steps.run(budget - self._least_sum)
         for at in range(self._steps.num_moved):
             job = self._steps.moved[at]

@@ -110,7 +110,6 @@ class PowerSteps:
     @compiled
     def enter(self, job: cython.int) -> cython.void:
         """Note that a job has started, after its crew has."""
-        step: cython.int
         table = self.crews.table_of[job]
         count = self.crews.count[table]
         first = self.choices.hull_first[table]
@@ -131,7 +130,6 @@ class PowerSteps:
     @compiled
     def leave(self, job: cython.int) -> cython.void:
         """Note that a job stops, before its crew does."""
-        step: cython.int
         table = self.crews.table_of[job]
         count = self.crews.count[table]
         first = self.choices.hull_first[table]
@@ -158,8 +156,6 @@ class PowerSteps:
         Args:
             left: nanowatts that all may draw together beyond the least that they can.
         """
-        block: cython.int
-        at: cython.int
         for_all: cython.bint = True
         if self._unlisted > 0:
             self._list()
@@ -250,7 +246,6 @@ class PowerSteps:
     @compiled
     def _tie(self, begin: cython.int, end: cython.int, left: cython.longlong) -> cython.longlong:
         """Give away steps of equal gain, to job by job in order of start; return what is left."""
-        at: cython.int
         ties: cython.int = 0
         total: cython.longlong = 0
         for at in range(begin, end):
@@ -276,8 +271,6 @@ class PowerSteps:
 
     @compiled
     def _turn_by_turn(self, ties: cython.int, left: cython.longlong) -> cython.longlong:
-        at: cython.int
-        best: cython.int
         while True:
             best = -1
             at = 0
@@ -308,8 +301,6 @@ class PowerSteps:
     @compiled
     def _list(self) -> cython.void:
         """Take the steps of tables that have jobs into the list."""
-        at: cython.int
-        step: cython.int
         with cython.gil:
             self._provide()
         self._forget()
@@ -332,7 +323,6 @@ class PowerSteps:
     @compiled
     def _forget(self) -> cython.void:
         """Take the steps of tables without jobs out of the list, once they are too many."""
-        at: cython.int
         kept: cython.int = 0
         for at in range(self._size):
             kept += self.crews.count[self.choices.hull_table[self._order[at]]] > 0
@@ -360,7 +350,6 @@ class PowerSteps:
     def _ascend(self, begin: cython.int) -> cython.void:
         """Sort the list from a place on (Shell's way)."""
         gap: cython.int = 1
-        at: cython.int
         while gap < (self._size - begin) // 3:
             gap = 3 * gap + 1
         while gap > 0:
@@ -376,7 +365,6 @@ class PowerSteps:
     @compiled
     def _merge(self, middle: cython.int) -> cython.void:
         """Merge the list before and behind a place, each of which is sorted."""
-        at: cython.int
         write: cython.int = self._size
         one: cython.int = middle
         other: cython.int = self._size - middle
@@ -394,7 +382,6 @@ class PowerSteps:
     @compiled
     def _cut(self) -> cython.void:
         """Cut the list into blocks."""
-        at: cython.int
         block: cython.int = -1
         for at in range(self._size):
             step = self._order[at]

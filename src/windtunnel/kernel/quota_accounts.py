@@ -114,8 +114,6 @@ class QuotaAccounts:
         """Return what a queue may still take of a flavor."""
         cell: cython.int = self.cell(queue, flavor)
         unused: cython.longlong = self.kept[cell] - self.usage[cell]
-        lent: cython.longlong
-        own: cython.longlong
         if self.cohort[queue] < 0:
             return self.nominal[cell] - self.usage[cell]
         lent = self.pool[self.cohort[queue] * self.flavors + flavor]
@@ -144,11 +142,7 @@ class QuotaAccounts:
         self, queue: cython.int, flavor: cython.int, amount: cython.longlong
     ) -> cython.double:
         """Return a queue's weighted share of its cohort with so much more of a flavor."""
-        over: cython.longlong
         borrowed: cython.longlong = 0
-        lendable: cython.longlong
-        other: cython.int
-        cell: cython.int
         for other in range(self.flavors):
             cell = self.cell(queue, other)
             over = self.usage[cell] - self.nominal[cell]
@@ -193,7 +187,6 @@ class QuotaAccounts:
         """Return how many running jobs of a cell have a lower priority: they are its first."""
         low: cython.longlong = self.held.begin[cell]
         high: cython.longlong = low + self.held.length[cell]
-        middle: cython.longlong
         while low < high:
             middle = (low + high) >> 1
             if self.priority[self.held.slab[middle]] < priority:

@@ -206,7 +206,6 @@ class QuotaRule(Rule):
     def _left(self, line: cython.int) -> cython.void:
         """Note that a line has one job less."""
         queue: cython.int = self.queue_of[line]
-        last: cython.int
         if self.lines.length[line] > 0:
             return
         self.num_filled[queue] -= 1
@@ -220,9 +219,6 @@ class QuotaRule(Rule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start, and stop who gives way."""
-        queue: cython.int
-        line: cython.int
-        job: cython.int
         self.decisions += 1
         self.admission.capped = False
         self._drop_alarms()
@@ -249,8 +245,6 @@ class QuotaRule(Rule):
     @compiled
     def _start(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
         """Start the first job of a line where room was found, as what ``kind`` says."""
-        at: cython.int
-        victim: cython.int
         self._leave(line)
         if self.timeout < ENDLESS:
             self.times[job] = 0
@@ -282,7 +276,6 @@ class QuotaRule(Rule):
     @compiled
     def _stand_up(self, only_fresh: cython.bint) -> cython.void:
         """Let every queue try that has jobs; those alone that somebody joined, or may reclaim."""
-        queue: cython.int
         self.rounds += 1
         self.num_standing = 0
         for queue in range(self.queues):
@@ -300,7 +293,6 @@ class QuotaRule(Rule):
     @compiled
     def _stand_in(self, hole: cython.int, queue: cython.int) -> cython.void:
         """Let a queue rise to its place from a hole in the heap of those that stand."""
-        parent: cython.int
         while hole > 0:
             parent = (hole - 1) >> 1
             if self._is_earlier(self.standing[parent], queue):
@@ -351,9 +343,6 @@ class QuotaRule(Rule):
         """Work out whether the first job of a queue would borrow, and the queue's share then."""
         line: cython.int = self.open[self.first_line[queue]]
         amount: cython.longlong = self.accounts.amount[self.lines.head(line)]
-        index: cython.int
-        flavor: cython.int
-        share: cython.double
         self.borrows[queue] = True
         self.share[queue] = ENDLESS if self.fair else 0.0
         for index in range(line * self.accounts.flavors, (line + 1) * self.accounts.flavors):
@@ -373,8 +362,6 @@ class QuotaRule(Rule):
     def _open_lines(self, queue: cython.int) -> cython.void:
         """Let all lines of a queue try that have not tried in this round."""
         first: cython.int = self.first_line[queue]
-        at: cython.int
-        line: cython.int
         count: cython.int = 0
         for at in range(first, first + self.num_filled[queue]):
             line = self.filled[at]
@@ -425,8 +412,6 @@ class QuotaRule(Rule):
     @compiled
     def _finds_room(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.bint:
         """Return whether a job may start; say where, on what flavor, as what and who gives way."""
-        index: cython.int
-        flavor: cython.int
         tries: cython.bint = self.victims.can_ever(queue)
         then: cython.longlong = self.free.changes if tries else self.free.version
         if self.remembers and self.refused[line] == job and self.refused_then[line] == then:
@@ -465,7 +450,6 @@ class QuotaRule(Rule):
         """Return whether there is room for a job on a flavor; ``free.place`` has where."""
         flavor: cython.int = self.flavor[index]
         place: cython.int = self.class_of[line] * self.accounts.flavors + flavor
-        found: cython.bint
         if self.refused_at[place] == self.free.version:
             self.admission.capped = self.admission.capped or self.lacked[place]
             return False
@@ -504,7 +488,6 @@ class QuotaRule(Rule):
 
     @compiled
     def _put_back(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
-        pause: cython.double
         doublings: cython.int = self.times[job]
         self._leave(line)
         self.times[job] += 1
@@ -527,7 +510,6 @@ class QuotaRule(Rule):
     @compiled
     def _let_back(self) -> cython.void:
         """Let those join their lines again who have been out for long enough."""
-        job: cython.int
         while self.resting.count > 0 and self.resting.time[0] <= self.state.now:
             job = self.resting.job[0]
             self.resting.remove(job)
@@ -544,7 +526,6 @@ class QuotaRule(Rule):
     def _ring(self, queue: cython.int, at: cython.double) -> cython.void:
         """Ask for a decision at an instant that is yet to come."""
         hole: cython.int = self.num_alarms
-        parent: cython.int
         if at <= self.state.now or at == self.last_alarm[queue] or at == ENDLESS:
             return
         if self.idle > QUOTA_MAX_IDLE:
@@ -565,9 +546,6 @@ class QuotaRule(Rule):
     @compiled
     def _drop_alarms(self) -> cython.void:
         """Forget the alarms that have rung."""
-        hole: cython.int
-        child: cython.int
-        last: cython.double
         while self.num_alarms > 0 and self.alarms[0] <= self.state.now:
             self.num_alarms -= 1
             last = self.alarms[self.num_alarms]
@@ -586,7 +564,6 @@ class QuotaRule(Rule):
     @compiled
     def _count_idling(self) -> cython.void:
         """Count decisions at which nothing runs or has happened; in the end ask for none."""
-        queue: cython.int
         if self.state.num_running > 0 or self.happened or self.changes != self.free.changes:
             self.idle = 0
         else:

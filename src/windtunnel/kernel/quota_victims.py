@@ -107,7 +107,6 @@ class QuotaVictims:
         self, job: cython.int, queue: cython.int, flavor: cython.int, kind: cython.int
     ) -> cython.bint:
         """Look for those who give way so that a job fits; ``gone`` and ``found`` say who."""
-        own: cython.int
         self.job, self.queue, self.flavor, self.kind = job, queue, flavor, kind
         self.amount = self.accounts.amount[job]
         self.priority = self.accounts.priority[job]
@@ -147,10 +146,6 @@ class QuotaVictims:
     def _gather(self) -> cython.void:
         """Find who may give way: a segment for each other queue that borrows, one for its own."""
         cohort: cython.int = self.accounts.cohort[self.queue]
-        entry: cython.int
-        other: cython.int
-        cell: cython.int
-        many: cython.int
         self.num_candidates = self.num_others = 0
         if self.reclaims[self.queue] != QUOTA_NEVER and cohort >= 0:
             for entry in range(
@@ -175,7 +170,6 @@ class QuotaVictims:
     def _add_segment(
         self, segment: cython.int, queue: cython.int, cell: cython.int, many: cython.int
     ) -> cython.void:
-        index: cython.int
         first: cython.longlong = self.accounts.held.begin[cell]
         self.owner[segment] = queue
         self.begin[segment] = self.num_candidates
@@ -205,7 +199,6 @@ class QuotaVictims:
     @compiled
     def _restore(self) -> cython.void:
         """Book everybody back."""
-        at: cython.int
         for at in range(self.num_gone):
             self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[self.gone[at]])
 
@@ -241,8 +234,6 @@ class QuotaVictims:
     @compiled
     def _could_ever(self) -> cython.bint:
         """Return whether the job would fit with all candidates gone; more room never hurts."""
-        at: cython.int
-        fits: cython.bint
         self._begin_trial()
         for at in range(self.num_candidates):
             self._take_away(self.candidate[at], self.candidate_queue[at])
@@ -253,8 +244,6 @@ class QuotaVictims:
     @compiled
     def _fewest(self, own_alone: cython.bint, borrowing: cython.bint) -> cython.bint:
         """Take candidates away in order until the job fits; then let who need not go stay."""
-        segment: cython.int
-        job: cython.int
         fits: cython.bint = False
         for segment in range(self.num_others + 1):
             self.at[segment] = self.begin[segment]
@@ -280,7 +269,6 @@ class QuotaVictims:
     @compiled
     def _next_segment(self) -> cython.int:
         """Return whose candidate goes next: others' before one's own."""
-        segment: cython.int
         best: cython.int = -1
         for segment in range(self.num_others):
             if self.at[segment] < self.end[segment] and (
@@ -298,8 +286,6 @@ class QuotaVictims:
 
         All of ``gone`` are away in the books and in ``spare``, and the job fits there.
         """
-        at: cython.int
-        job: cython.int
         self._note_place()
         for at in range(self.num_gone - 2, -1, -1):
             job = self.gone[at]
@@ -320,7 +306,6 @@ class QuotaVictims:
 
     @compiled
     def _let_stay(self, at: cython.int) -> cython.void:
-        following: cython.int
         self.num_gone -= 1
         for following in range(at, self.num_gone):
             self.gone[following] = self.gone[following + 1]
@@ -354,7 +339,6 @@ class QuotaVictims:
         segment: cython.int
         going: cython.int
         own: cython.bint
-        fits: cython.bint
         while True:
             segment = self._largest_share()
             if segment < 0:

@@ -72,7 +72,6 @@ class QuotaWalk(Preemption):
     @compiled
     def walk(self, past_refused: cython.bint) -> cython.int:
         """Choose who runs, and let it be so; see `Preemption.walk`."""
-        quota: cython.longlong
         if self.lines.count == 0:
             self.end_walk()
             return -1
@@ -98,8 +97,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _is_nothing_new(self, past_refused: cython.bint, quota: cython.longlong) -> cython.bint:
         """Return whether all that is new is arrivals, and none is within the quota."""
-        fresh: cython.int
-        job: cython.int
         if not self.steady or self.kept_out > 0 or not past_refused or self.groups > 0:
             return False
         if self.state.has_power:
@@ -120,8 +117,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _waiting_units(self) -> cython.longlong:
         """Return the GPU units that all waiting jobs ask for; those of a line ask for as many."""
-        top: cython.int
-        line: cython.int
         found: cython.longlong = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
@@ -139,7 +134,6 @@ class QuotaWalk(Preemption):
         """Walk where no job has reservations: running jobs within it are passed in blocks."""
         line: cython.int
         job: cython.int
-        entry: cython.int
         over: cython.bint
         given: cython.longlong = 0  # units of chosen waiting jobs less those of dropped ones
         self.ranks.begin_walk(self.shift())
@@ -203,9 +197,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _walk_all(self, past_refused: cython.bint, quota: cython.longlong) -> cython.void:
         """Walk where reservations are used before the quota, and power is given out, too."""
-        line: cython.int
-        job: cython.int
-        waits: cython.bint
         lacks_power: cython.bint
         needed: cython.longlong
         draw: cython.longlong = 0
@@ -251,10 +242,7 @@ class QuotaWalk(Preemption):
     @compiled
     def _count_reserved(self) -> cython.longlong:
         """Count what each reservation has, free or held by its own jobs; return the sum."""
-        node: cython.int
-        group: cython.int
         job: cython.int = self.state.first_running
-        pair: cython.longlong
         found: cython.longlong = 0
         for group in range(self.groups + 1):
             self.reserved[group] = 0
@@ -280,7 +268,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _beyond_reserved(self, job: cython.int) -> cython.longlong:
         """Return the GPU units that a job needs besides what its reservations have left."""
-        group: cython.int
         needed: cython.longlong = self.state.units[job]
         access: cython.int = self._access_of(job)
         for group in range(1, self.groups + 1):
@@ -291,8 +278,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _use_reserved(self, job: cython.int) -> cython.void:
         """Let a chosen job use up what its reservations have left."""
-        group: cython.int
-        used: cython.longlong
         needed: cython.longlong = self.state.units[job]
         access: cython.int = self._access_of(job)
         for group in range(1, self.groups + 1):

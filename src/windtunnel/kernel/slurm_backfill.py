@@ -89,7 +89,6 @@ class SlurmBackfill(SlurmParts):
     @compiled
     def run(self, now: cython.longlong) -> cython.void:
         """Run one cycle; `SlurmStarts` says whom it started."""
-        at: cython.int
         tests: cython.int = 0
         is_over: cython.bint = False
         begin: cython.longlong = now // self.resolution * self.resolution
@@ -134,7 +133,6 @@ class SlurmBackfill(SlurmParts):
     @compiled
     def _may_test(self, job: cython.int, part: cython.int) -> cython.bint:
         """Return whether a cycle looks at a job at all, by limits and by its own counts."""
-        reason: cython.int
         array: cython.int = self.jobs.array[job]
         if self.max_job_user > 0:
             self.user_tried[self.jobs.user[job]] += 1
@@ -171,11 +169,7 @@ class SlurmBackfill(SlurmParts):
     ) -> cython.void:
         """Start a job now, or reserve its nodes from when it could start."""
         start: cython.longlong = now
-        later: cython.longlong
         tries: cython.int = 0
-        reason: cython.int
-        first: cython.longlong
-        last: cython.longlong
         while tries < BACKFILL_TRIES:
             tries += 1
             later = self._narrow(job, part, start)
@@ -240,9 +234,6 @@ class SlurmBackfill(SlurmParts):
         Returns:
             When other nodes may be had, s; 0 = never, -1 = the job cannot start at all.
         """
-        later: cython.longlong
-        hold: cython.int
-        change: cython.longlong
         self.candidates.mark(job, part)
         if self.candidates.apply_holds(job, part, start):
             return -1
@@ -261,7 +252,6 @@ class SlurmBackfill(SlurmParts):
         self, job: cython.int, part: cython.int, now: cython.longlong
     ) -> cython.void:
         """Make room on the nodes chosen; they stay chosen."""
-        node: cython.int
         for node in range(self.nodes.count):
             self.choice.candidate[node] = self.planned[node] = self.choice.chosen[node]
         self.starts.make_room(job, part, now)
@@ -270,7 +260,6 @@ class SlurmBackfill(SlurmParts):
 
     @compiled
     def _is_completing(self) -> cython.bint:
-        node: cython.int
         for node in range(self.nodes.count):
             if self.choice.chosen[node] and self.nodes.completing[node] > 0:
                 return True
@@ -282,7 +271,6 @@ class SlurmBackfill(SlurmParts):
 
         If that is now, but for jobs that it may preempt, it needs room.
         """
-        fits: cython.bint
         self._needs_room = False
         if self.choice.fit(self.nodes, job, part):
             self.when = now
@@ -303,9 +291,6 @@ class SlurmBackfill(SlurmParts):
     def _fits_later(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
         """Find when a job could start as those who run end, in groups; candidates are gone."""
         at: cython.int = 0
-        other: cython.int
-        last: cython.int
-        group: cython.int
         window: cython.longlong = BACKFILL_WINDOW
         first_end: cython.longlong = -1
         while at < self.running.count:
@@ -340,7 +325,6 @@ class SlurmBackfill(SlurmParts):
 
     @compiled
     def _is_on_candidates(self, job: cython.int) -> cython.bint:
-        at: cython.longlong
         for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
             if self.choice.candidate[self.stays.node[at]]:
                 return True

@@ -55,7 +55,6 @@ class SlurmCandidates:
     @compiled
     def mark(self, job: cython.int, part: cython.int) -> cython.void:
         """Mark the nodes of a partition that are up and that a job may use."""
-        node: cython.int
         row: cython.longlong = cython.cast(cython.longlong, part) * self.nodes.count
         mask: cython.longlong = cython.cast(cython.longlong, self.jobs.mask[job]) * self.nodes.count
         candidate: cython.schar[::1] = self.choice.candidate
@@ -72,8 +71,6 @@ class SlurmCandidates:
         Returns:
             0, or why it cannot start then whatever nodes there are.
         """
-        hold: cython.int
-        node: cython.int
         own: cython.int = self.jobs.hold[job]
         end: cython.longlong = start + self.jobs.limit[job]
         for hold in range(self.holds):
@@ -93,7 +90,6 @@ class SlurmCandidates:
     @compiled
     def count(self) -> cython.int:
         """Return how many nodes are marked."""
-        node: cython.int
         found: cython.int = 0
         for node in range(self.nodes.count):
             found += self.choice.candidate[node]

@@ -98,7 +98,6 @@ class SlurmChoice:
         Where the choice fails, nodes with few processors are left out, fewest first, and it is
         made again: a job of so many nodes may want larger ones.
         """
-        gpus: cython.int
         if self.jobs.gpus[job] == 0:
             return self._fit_with(nodes, job, part, self.jobs.node_gpus[job])
         gpus = min(self._most_gpus(nodes), self.jobs.gpus[job])
@@ -111,7 +110,6 @@ class SlurmChoice:
     @compiled
     def _most_gpus(self, nodes: SlurmNodes) -> cython.int:
         most: cython.int = 0
-        node: cython.int
         for node in range(self.count):
             if self.candidate[node]:
                 most = max(most, nodes.free_gpus[node])
@@ -124,7 +122,6 @@ class SlurmChoice:
         """Choose among the candidates that have so many free GPUs."""
         usable: cython.int = self._look(nodes, job, gpus)
         least: cython.int = 0
-        node: cython.int
         if usable < self.jobs.min_nodes[job]:
             return False
         if self._choose(nodes, job, part):
@@ -149,7 +146,6 @@ class SlurmChoice:
     @compiled
     def _fewest(self) -> cython.int:
         least: cython.int = 0
-        node: cython.int
         for node in range(self.count):
             if self.avail[node] > 0 and (least == 0 or self.avail[node] < least):
                 least = self.avail[node]
@@ -158,8 +154,6 @@ class SlurmChoice:
     @compiled
     def _look(self, nodes: SlurmNodes, job: cython.int, gpus: cython.int) -> cython.int:
         """Write how many processors each usable node has free; return how many are usable."""
-        node: cython.int
-        free: cython.int
         usable: cython.int = 0
         is_exclusive: cython.bint = self.jobs.exclusive[job]
         wanted: cython.int = self.jobs.node_cpus[job]
@@ -194,7 +188,6 @@ class SlurmChoice:
 
     @compiled
     def _choose(self, nodes: SlurmNodes, job: cython.int, part: cython.int) -> cython.bint:
-        node: cython.int
         for node in range(self.count):
             self.chosen[node] = False
             self.granted[node] = 0
@@ -301,9 +294,6 @@ class SlurmChoice:
 
     @compiled
     def _by_runs(self, nodes: SlurmNodes, job: cython.int) -> cython.void:
-        run: cython.int
-        node: cython.int
-        best: cython.int
         self._find_runs(nodes)
         while self.rest_most > 0:
             run = self._best_run(nodes)
@@ -329,7 +319,6 @@ class SlurmChoice:
     @compiled
     def _best_node(self, nodes: SlurmNodes, first: cython.int, last: cython.int) -> cython.int:
         """Return the node with the fewest processors that suffice, -1 if none does."""
-        node: cython.int
         best: cython.int = -1
         for node in range(first, last + 1):
             if self.avail[node] == 0 or self.avail[node] < self.rest_cpus:
@@ -345,8 +334,6 @@ class SlurmChoice:
     @compiled
     def _by_load(self, nodes: SlurmNodes, job: cython.int) -> cython.void:
         """Take the node with most free processors, again and again."""
-        node: cython.int
-        best: cython.int
         while self.rest_most > 0 and not self._is_enough():
             best = -1
             for node in range(self.count):
@@ -399,7 +386,6 @@ class SlurmChoice:
         top: cython.int = self._best_switch()
         leaf: cython.int
         best: cython.int
-        node: cython.int
         suffices: cython.bint
         best_suffices: cython.bint
         if top < 0:
@@ -435,7 +421,6 @@ class SlurmChoice:
 
     @compiled
     def _is_leaf_below(self, leaf: cython.int, top: cython.int) -> cython.bint:
-        node: cython.int
         if self.switch_level[leaf] != 0:
             return False
         for node in range(self.count):
@@ -448,10 +433,6 @@ class SlurmChoice:
     @compiled
     def write(self, nodes: SlurmNodes, stays: SlurmStays, job: cython.int) -> cython.void:
         """Write the nodes chosen, and what the job gets of each, as its new stay."""
-        node: cython.int
-        cpus: cython.int
-        memory: cython.longlong
-        gpus: cython.int
         stays.open(job)
         for node in range(self.count):
             if not self.chosen[node]:

@@ -45,7 +45,6 @@ class SlurmLicenses:
     @compiled
     def are_short(self, job: cython.int) -> cython.bint:
         """Return whether there are too few left for a job."""
-        at: cython.int
         for at in range(self.first[job], self.first[job + 1]):
             if self.held[self.kind[at]] + self.amount[at] > self.total[self.kind[at]]:
                 return True
@@ -54,6 +53,5 @@ class SlurmLicenses:
     @compiled
     def turn(self, job: cython.int, sign: cython.int) -> cython.void:
         """Let a job hold what it needs (1), or no longer (-1)."""
-        at: cython.int
         for at in range(self.first[job], self.first[job + 1]):
             self.held[self.kind[at]] += sign * self.amount[at]

@@ -79,9 +79,6 @@ class SlurmLimits:
     @compiled
     def admits(self, job: cython.int) -> cython.int:
         """Return why a job may not run by how many do, 0 if it may."""
-        at: cython.int
-        meter: cython.int
-        cell: cython.int
         for at in range(
             self.jobs.first_meter[job], self.jobs.first_meter[job] + self.jobs.num_meters[job]
         ):
@@ -129,11 +126,6 @@ class SlurmLimits:
     @compiled
     def _compare(self, stays: SlurmStays, job: cython.int, is_placed: cython.bint) -> cython.int:
         """Return which of a job's meters has too little left for what is wanted, 0 if none has."""
-        at: cython.int
-        column: cython.int
-        meter: cython.int
-        reason: cython.int
-        cell: cython.int
         first: cython.int = self.jobs.first_meter[job]
         for at in range(first, first + self.jobs.num_meters[job]):
             meter = self.jobs.meters[at]
@@ -173,8 +165,6 @@ class SlurmLimits:
     @compiled
     def _ask(self, stays: SlurmStays, job: cython.int) -> cython.void:
         """Sum up what a job's stay has."""
-        at: cython.longlong
-        column: cython.int
         for column in range(METER_COLUMNS):
             self.want[column] = 0
         for at in range(stays.first[job], stays.first[job] + stays.length[job]):
@@ -187,7 +177,6 @@ class SlurmLimits:
     @compiled
     def _new_nodes(self, meter: cython.int, stays: SlurmStays, job: cython.int) -> cython.int:
         """Return on how many nodes of a job's stay nobody of a meter is yet."""
-        at: cython.longlong
         new: cython.int = 0
         row: cython.longlong = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes
         for at in range(stays.first[job], stays.first[job] + stays.length[job]):
@@ -198,9 +187,6 @@ class SlurmLimits:
     @compiled
     def mark_own(self, marks: cython.schar[::1], job: cython.int) -> cython.void:
         """Mark the nodes on which a meter of a job that counts nodes has jobs already."""
-        at: cython.int
-        node: cython.int
-        row: cython.longlong
         first: cython.int = self.jobs.first_meter[job]
         for at in range(first, first + self.jobs.num_meters[job]):
             if self.node_row[self.jobs.meters[at]] < 0:
@@ -212,12 +198,6 @@ class SlurmLimits:
     @compiled
     def turn(self, stays: SlurmStays, job: cython.int, sign: cython.int) -> cython.void:
         """Count a job's stay (1), or no longer (-1)."""
-        at: cython.int
-        column: cython.int
-        cell: cython.longlong
-        meter: cython.int
-        row: cython.longlong
-        place: cython.longlong
         if self.jobs.num_meters[job] == 0:
             return
         self._ask(stays, job)

@@ -72,10 +72,7 @@ class SlurmMain(SlurmParts):
             now: s.
             is_full: look at the whole queue, and not only at its first jobs.
         """
-        at: cython.int
         depth: cython.int = 0
-        job: cython.int
-        part: cython.int
         self.starts.begin()
         for at in range(self.candidates.parts):
             self.part_failed[at] = False
@@ -100,8 +97,6 @@ class SlurmMain(SlurmParts):
     @compiled
     def _consider(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.void:
         """Start the main loop's next job if it can; note what it blocks if it cannot."""
-        reason: cython.int
-        limited: cython.int
         hold: cython.int = self.jobs.hold[job]
         if self.running.is_throttled(job):
             self.jobs.reason[job] = SLURM_ARRAY_LIMIT
@@ -149,7 +144,6 @@ class SlurmMain(SlurmParts):
     @compiled
     def _fail(self, job: cython.int, part: cython.int) -> cython.void:
         """Let nobody of a partition, or of a reservation, start any more in this run."""
-        node: cython.int
         if self.jobs.hold[job] >= 0:
             self.hold_failed[self.jobs.hold[job]] = True
             return
@@ -161,9 +155,6 @@ class SlurmMain(SlurmParts):
     @compiled
     def _place_now(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.int:
         """Write where a job would start now as its stay; return why it cannot, 0 if it can."""
-        node: cython.int
-        reason: cython.int
-        fits: cython.bint
         self.candidates.mark(job, part)
         reason = self.candidates.apply_holds(job, part, now)
         if reason:

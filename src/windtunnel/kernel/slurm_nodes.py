@@ -69,7 +69,6 @@ class SlurmNodes:
     @compiled
     def copy_from(self, other: SlurmNodes) -> cython.void:
         """Become equal to another state of the same nodes; of what is up there is one truth."""
-        node: cython.int
         for node in range(self.count):
             self.free[node] = other.free[node]
             self.free_memory[node] = other.free_memory[node]
@@ -79,7 +78,6 @@ class SlurmNodes:
     @compiled
     def empty(self) -> cython.void:
         """Let everything be free."""
-        node: cython.int
         for node in range(self.count):
             self.free[node] = self.cpus[node]
             self.free_memory[node] = self.memory[node]
@@ -89,8 +87,6 @@ class SlurmNodes:
     @compiled
     def take(self, stays: SlurmStays, job: cython.int) -> cython.void:
         """Take what a job has."""
-        at: cython.longlong
-        node: cython.int
         for at in range(stays.first[job], stays.first[job] + stays.length[job]):
             node = stays.node[at]
             self.free[node] -= stays.cpus[at]
@@ -101,8 +97,6 @@ class SlurmNodes:
     @compiled
     def give(self, stays: SlurmStays, job: cython.int) -> cython.void:
         """Give back what `take` took."""
-        at: cython.longlong
-        node: cython.int
         for at in range(stays.first[job], stays.first[job] + stays.length[job]):
             node = stays.node[at]
             self.free[node] += stays.cpus[at]

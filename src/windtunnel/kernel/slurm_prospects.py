@@ -46,7 +46,6 @@ class SlurmProspects(SlurmParts):
     @compiled
     def begin(self) -> cython.void:
         """Begin a cycle: nothing is reserved."""
-        node: cython.int
         for node in range(self.nodes.count):
             self.reserved[node] = FOREVER
         self.last = self.queue.count - 1
@@ -54,7 +53,6 @@ class SlurmProspects(SlurmParts):
     @compiled
     def reserve(self, chosen: cython.schar[::1], start: cython.longlong) -> cython.void:
         """Note that nodes are reserved from a time on."""
-        node: cython.int
         for node in range(self.nodes.count):
             if chosen[node] and start < self.reserved[node]:
                 self.reserved[node] = start
@@ -83,7 +81,6 @@ class SlurmProspects(SlurmParts):
     @compiled
     def _has_nodes(self, job: cython.int, part: cython.int, end: cython.longlong) -> cython.bint:
         """Return whether as many nodes as a job needs have room and are not reserved until then."""
-        node: cython.int
         found: cython.int = 0
         gpus: cython.int = self.jobs.node_gpus[job]
         cpus: cython.int = max(self.jobs.node_cpus[job], 1)

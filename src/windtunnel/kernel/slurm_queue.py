@@ -72,7 +72,6 @@ class SlurmQueue:
     @compiled
     def enqueue(self, job: cython.int) -> cython.void:
         """Let a job wait, in each of its partitions."""
-        at: cython.int
         self.jobs.status[job] = SLURM_PENDING
         for at in range(
             self.jobs.first_part[job], self.jobs.first_part[job] + self.jobs.num_parts[job]
@@ -83,8 +82,6 @@ class SlurmQueue:
     def _insert(self, job: cython.int, part: cython.int) -> cython.void:
         low: cython.int = 0
         high: cython.int = self.count
-        middle: cython.int
-        at: cython.int
         if self.count == self.room:
             with cython.gil:
                 self._grow()
@@ -106,7 +103,6 @@ class SlurmQueue:
     @compiled
     def sweep(self) -> cython.void:
         """Drop the entries of jobs that wait no longer."""
-        at: cython.int
         kept: cython.int = 0
         for at in range(self.count):
             if self.jobs.status[self.job[at]] == SLURM_PENDING:
@@ -118,10 +114,6 @@ class SlurmQueue:
     @compiled
     def reorder(self) -> cython.void:
         """Put the queue in order again: priorities have changed."""
-        at: cython.int
-        to: cython.int
-        job: cython.int
-        part: cython.int
         for at in range(1, self.count):
             job = self.job[at]
             part = self.part[at]

@@ -77,7 +77,6 @@ class SlurmRunning:
     def _add(self, job: cython.int) -> cython.void:
         """Keep those who run in order of their ends; of equal ends, in order of their job ids."""
         at: cython.int = self.count
-        other: cython.int
         while at > 0:
             other = self.by_end[at - 1]
             if self.jobs.end[other] < self.jobs.end[job]:
@@ -102,7 +101,6 @@ class SlurmRunning:
     @compiled
     def complete(self, job: cython.int, end: cython.longlong) -> cython.void:
         """Let a job's script have ended: its nodes are completing until `leave`."""
-        at: cython.longlong
         self.expect(job, end)
         self.jobs.is_ending[job] = True
         for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
@@ -111,7 +109,6 @@ class SlurmRunning:
     @compiled
     def leave(self, job: cython.int) -> cython.void:
         """Let a job have given back its nodes."""
-        at: cython.longlong
         self._drop(job)
         self.jobs.status[job] = SLURM_OVER
         self.nodes.give(self.stays, job)
@@ -126,7 +123,6 @@ class SlurmRunning:
 
     @compiled
     def _drop(self, job: cython.int) -> cython.void:
-        at: cython.int
         kept: cython.int = 0
         for at in range(self.count):
             if self.by_end[at] != job:

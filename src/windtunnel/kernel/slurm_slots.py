@@ -52,7 +52,6 @@ class SlurmSlots:
     @compiled
     def clear(self, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Begin with one slot in which all nodes are free."""
-        word: cython.int
         self.begin[0] = begin
         self.end[0] = self.until = end
         self.following[0] = 0
@@ -64,7 +63,6 @@ class SlurmSlots:
     def _add(self, after: cython.int, begin: cython.longlong) -> cython.void:
         """Cut a slot in two at ``begin``."""
         slot: cython.int = self.records
-        word: cython.int
         self.begin[slot] = begin
         self.end[slot] = self.end[after]
         self.end[after] = begin
@@ -87,8 +85,6 @@ class SlurmSlots:
         """
         later: cython.longlong = 0
         slot: cython.int = 0
-        node: cython.int
-        word: cython.int
         for word in range(self.words):
             self._row[word] = 0
         while True:
@@ -110,8 +106,6 @@ class SlurmSlots:
     @compiled
     def _pack(self, chosen: cython.schar[::1]) -> cython.void:
         """Write nodes as a row."""
-        node: cython.int
-        word: cython.int
         for word in range(self.words):
             self._row[word] = 0
         for node in range(self.nodes):
@@ -124,7 +118,6 @@ class SlurmSlots:
     ) -> cython.bint:
         """Return whether one of the nodes chosen is reserved at some time in [start, end)."""
         slot: cython.int = 0
-        word: cython.int
         self._pack(chosen)
         while True:
             if self.end[slot] > start and self.begin[slot] < end:
@@ -141,7 +134,6 @@ class SlurmSlots:
     ) -> cython.void:
         """Take the nodes chosen out of [start, end)."""
         slot: cython.int = 0
-        word: cython.int
         found: cython.bint = False
         self._pack(chosen)
         start = max(start, self.begin[0])
@@ -179,7 +171,6 @@ class SlurmSlots:
 
     @compiled
     def _is_equal(self, slot: cython.int, other: cython.int) -> cython.bint:
-        word: cython.int
         for word in range(self.words):
             if self.taken[slot * self.words + word] != self.taken[other * self.words + word]:
                 return False

@@ -50,8 +50,6 @@ class SlurmStarts(SlurmParts):
             Whether there are such jobs. Where it has stopped some a moment ago (which may take
             until now), they are left alone.
         """
-        at: cython.int
-        other: cython.int
         since: cython.longlong = self.jobs.preempts_since[job]
         if not self.victims.any_rule:
             return False
@@ -85,7 +83,6 @@ class SlurmStarts(SlurmParts):
     @compiled
     def end(self) -> cython.void:
         """Drop those who have started from the queue; who preempts may be looked at again."""
-        at: cython.int
         for at in range(self.queue.count):
             self.jobs.is_preempting[self.queue.job[at]] = False
         self.queue.sweep()

@@ -116,9 +116,6 @@ class SlurmVictims:
 
         Of equal ones the first submitted goes first.
         """
-        at: cython.int
-        other: cython.int
-        kind: cython.int
         self.count = 0
         if not self.any_rule:
             return 0
@@ -163,7 +160,6 @@ class SlurmVictims:
     @compiled
     def without_all(self, nodes: SlurmNodes) -> cython.void:
         """Let a copy of the nodes' state be without all candidates, and mark who they are."""
-        at: cython.int
         for at in range(self.count):
             nodes.give(self.stays, self.listed[at])
             self.is_listed[self.listed[at]] = True
@@ -171,7 +167,6 @@ class SlurmVictims:
     @compiled
     def unmark(self) -> cython.void:
         """Forget the marks of `without_all`."""
-        at: cython.int
         for at in range(self.count):
             self.is_listed[self.listed[at]] = False
 
@@ -181,7 +176,6 @@ class SlurmVictims:
 
         The choice of nodes is then the one without them.
         """
-        at: cython.int
         last: cython.int = 0
         passes: cython.int = 0
         total: cython.int = self.count
@@ -216,7 +210,6 @@ class SlurmVictims:
 
     @compiled
     def _is_on_chosen(self, job: cython.int) -> cython.bint:
-        at: cython.longlong
         for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
             if self.choice.chosen[self.stays.node[at]]:
                 return True
