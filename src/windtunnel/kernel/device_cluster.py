@@ -99,7 +99,7 @@ class DeviceCluster:
             key = (node.gpus, node.gpu_type, node.cores, node.mem)
             found.setdefault(key, []).append(index)
         kind = numpy.full(len(nodes), -1, dtype=numpy.int32)
-        kept = sorted(found.values(), key=_minus_length)[:DEVICE_MOST_KINDS]
+        kept = sorted(found.values(), key=len, reverse=True)[:DEVICE_MOST_KINDS]
         for number, members in enumerate(kept):
             kind[members] = number
         self.kind = kind
@@ -113,10 +113,6 @@ class DeviceCluster:
         self.rack_node = numpy.array([i for rack in members for i in rack], dtype=numpy.int32)
         begins = numpy.cumsum([0] + [len(rack) for rack in members])
         self.rack_begin = begins.astype(numpy.int32)
-
-
-def _minus_length(members: Any) -> int:
-    return -len(members)
 
 
 def _sizes_of(sizes: Any) -> Any:

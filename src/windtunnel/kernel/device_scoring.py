@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import cython
@@ -147,7 +148,7 @@ class DeviceScoring:
                 mask = self.sets.place(int.from_bytes(bits.tobytes(), "little"))
                 milli = shape.milli if shape.gpus else 0
                 rows.append((milli, count, shape.cores, shape.gpus, mask))
-        rows.sort(key=_first_of)
+        rows.sort(key=itemgetter(0))
         table = numpy.array(rows, dtype=numpy.int64).reshape(-1, 5).T.copy()
         self.shapes = len(rows)
         self.shape_milli, self.shape_count, self.shape_cores = table[0], table[1], table[2]
@@ -169,7 +170,3 @@ class DeviceScoring:
         """Return 31 random bits for a purpose of the job; see `windtunnel.placements.draws`."""
         word: cython.ulonglong = self.draw + cython.cast(cython.ulonglong, purpose)
         return cython.cast(cython.longlong, mixed(word) >> 33)
-
-
-def _first_of(row: Any) -> Any:
-    return row[0]

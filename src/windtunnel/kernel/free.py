@@ -104,11 +104,6 @@ class Free:
         return 0
 
     @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether a node is withheld (of a pool: whether anything of it is)."""
-        return False
-
-    @compiled
     def granted(self, kind: cython.int, grant: cython.longlong) -> cython.longlong:
         """Return the GPU units of a grant to a job of a kind."""
         return grant

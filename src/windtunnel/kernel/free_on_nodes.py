@@ -112,11 +112,6 @@ class FreeOnNodes(Free):
         return self.holds.closings(node, access)
 
     @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether a node is withheld."""
-        return self.holds.times[node] != 0
-
-    @compiled
     def holder(self, node: cython.int) -> cython.int:
         """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
         return self.holds.holder(node)

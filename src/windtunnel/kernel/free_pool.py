@@ -264,11 +264,6 @@ class FreePool(Free):
         return self.free[node] + self.withheld[node]
 
     @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether anything of a pool is withheld."""
-        return self.withheld[node] != 0
-
-    @compiled
     def holder(self, node: cython.int) -> cython.int:
         """Return 0 where anything of a pool is withheld, -1 where nothing is."""
         return 0 if self.withheld[node] != 0 else -1

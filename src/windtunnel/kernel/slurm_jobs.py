@@ -7,6 +7,8 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.marks import compiled
+
 #: Where a job stands.
 SLURM_ABSENT = cython.declare(cython.int, 0)
 SLURM_PENDING = cython.declare(cython.int, 1)
@@ -56,6 +58,7 @@ class SlurmJobs:
         start, end: of running jobs: start, and start + limit, s; of those told to end, by when.
         noticed: of running jobs: whether they were told to end for another.
         is_ending: whether a job has ended, but its nodes are still completing.
+        first_part, parts: where a job's partitions begin in the column of all; likewise its meters.
         preempts_since: since when a waiting job has others stopped, s; -1 = it has not.
         is_preempting: whether it does so in this run of a loop.
     """
@@ -80,9 +83,7 @@ class SlurmJobs:
     qos: cython.int[::1]
     user: cython.int[::1]
     first_part: cython.int[::1]
-    num_parts: cython.int[::1]
     first_meter: cython.int[::1]
-    num_meters: cython.int[::1]
     memory: cython.longlong[::1]
     cpu_memory: cython.longlong[::1]
     priority: cython.longlong[::1]
@@ -126,8 +127,13 @@ class SlurmJobs:
         self.is_ending = _column(columns, "is_ending", self.count, numpy.int8)
         self.is_preempting = _column(columns, "is_preempting", self.count, numpy.int8)
         self.preempts_since = numpy.full(max(self.count, 1), -1, dtype=numpy.int64)
-        self.first_part, self.num_parts, self.parts = _lists(parts)
-        self.first_meter, self.num_meters, self.meters = _lists(meters)
+        self.first_part, self.parts = _lists(parts)
+        self.first_meter, self.meters = _lists(meters)
+
+    @compiled
+    def is_metered(self, job: cython.int) -> cython.bint:
+        """Return whether a job counts against any limit."""
+        return self.first_meter[job] < self.first_meter[job + 1]
 
     def set_priority(self, job: int, priority: int) -> None:
         """Give a job its priority; the queue is put in order by `SlurmQueue.reorder`."""
@@ -179,9 +185,8 @@ def _column(columns: Any, name: str, count: int, dtype: Any = numpy.int32) -> nu
     return values
 
 
-def _lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    """Return where each list begins, how long it is, and all of them one after another."""
-    length = numpy.array([len(items) for items in lists] or [0], dtype=numpy.int32)
-    first = (numpy.cumsum(length) - length).astype(numpy.int32)
+def _lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Return where each list begins, and at last where all end, and all one after another."""
+    first = numpy.cumsum([0, *(len(items) for items in lists)]).astype(numpy.int32)
     joined = numpy.array([item for items in lists for item in items] or [0], dtype=numpy.int32)
-    return first, length, joined
+    return first, joined

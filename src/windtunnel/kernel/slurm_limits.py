@@ -79,9 +79,7 @@ class SlurmLimits:
     @compiled
     def admits(self, job: cython.int) -> cython.int:
         """Return why a job may not run by how many do, 0 if it may."""
-        for at in range(
-            self.jobs.first_meter[job], self.jobs.first_meter[job] + self.jobs.num_meters[job]
-        ):
+        for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             cell = meter * METER_COLUMNS + METER_JOBS
             if self.limit[cell] >= 0 and self.used[cell] >= self.limit[cell]:
@@ -95,7 +93,7 @@ class SlurmLimits:
     @compiled
     def admits_stay(self, stays: SlurmStays, job: cython.int) -> cython.int:
         """Return why a job may not have what was written as its stay, 0 if it may."""
-        if self.jobs.num_meters[job] == 0:
+        if not self.jobs.is_metered(job):
             return 0
         self._ask(stays, job)
         return self._compare(stays, job, True)
@@ -103,7 +101,7 @@ class SlurmLimits:
     @compiled
     def admits_request(self, stays: SlurmStays, job: cython.int) -> cython.int:
         """Return why a job may not have what it asked for, 0 if it may; wherever it might run."""
-        if self.jobs.num_meters[job] == 0:
+        if not self.jobs.is_metered(job):
             return 0
         self.want[METER_CPUS] = self.jobs.cpus[job]
         self.want[METER_MEMORY] = max(self.jobs.memory[job], 0) * self.jobs.min_nodes[job]
@@ -126,8 +124,7 @@ class SlurmLimits:
     @compiled
     def _compare(self, stays: SlurmStays, job: cython.int, is_placed: cython.bint) -> cython.int:
         """Return which of a job's meters has too little left for what is wanted, 0 if none has."""
-        first: cython.int = self.jobs.first_meter[job]
-        for at in range(first, first + self.jobs.num_meters[job]):
+        for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             cell = meter * METER_COLUMNS
             reason = self._seconds_left(meter)
@@ -187,8 +184,7 @@ class SlurmLimits:
     @compiled
     def mark_own(self, marks: cython.schar[::1], job: cython.int) -> cython.void:
         """Mark the nodes on which a meter of a job that counts nodes has jobs already."""
-        first: cython.int = self.jobs.first_meter[job]
-        for at in range(first, first + self.jobs.num_meters[job]):
+        for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             if self.node_row[self.jobs.meters[at]] < 0:
                 continue
             row = cython.cast(cython.longlong, self.node_row[self.jobs.meters[at]]) * self.nodes
@@ -198,12 +194,10 @@ class SlurmLimits:
     @compiled
     def turn(self, stays: SlurmStays, job: cython.int, sign: cython.int) -> cython.void:
         """Count a job's stay (1), or no longer (-1)."""
-        if self.jobs.num_meters[job] == 0:
+        if not self.jobs.is_metered(job):
             return
         self._ask(stays, job)
-        for at in range(
-            self.jobs.first_meter[job], self.jobs.first_meter[job] + self.jobs.num_meters[job]
-        ):
+        for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             if self.node_row[meter] >= 0:
                 row = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes

@@ -84,10 +84,6 @@ class SlurmLoops(SlurmParts):
         self.stays.put(job, rows)
         self.running.run(job, part, start)
 
-    def expect_end(self, job: int, end: int) -> None:
-        """Say when a running job is expected to end, if not at its time limit."""
-        self.running.expect(job, end)
-
     def notice(self, job: int, end: int) -> None:
         """Say that a running job was told to end by then: another wants its place."""
         self.jobs.noticed[job] = True
@@ -129,9 +125,7 @@ class SlurmLoops(SlurmParts):
         """Return whether a job could run in one of its partitions with nobody else there."""
         at: cython.int
         number: cython.int = job
-        for at in range(
-            self.jobs.first_part[number], self.jobs.first_part[number] + self.jobs.num_parts[number]
-        ):
+        for at in range(self.jobs.first_part[number], self.jobs.first_part[number + 1]):
             self.candidates.mark(number, self.jobs.parts[at])
             if self.candidates.count() < self.jobs.min_nodes[number]:
                 continue

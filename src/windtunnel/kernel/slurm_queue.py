@@ -73,9 +73,7 @@ class SlurmQueue:
     def enqueue(self, job: cython.int) -> cython.void:
         """Let a job wait, in each of its partitions."""
         self.jobs.status[job] = SLURM_PENDING
-        for at in range(
-            self.jobs.first_part[job], self.jobs.first_part[job] + self.jobs.num_parts[job]
-        ):
+        for at in range(self.jobs.first_part[job], self.jobs.first_part[job + 1]):
             self._insert(job, self.jobs.parts[at])
 
     @compiled
