@@ -17,9 +17,9 @@ import pyarrow as pa
 from windtunnel.energy.intensity import J_PER_KWH, Series
 from windtunnel.energy.power_pieces import Levels, pieces
 from windtunnel.errors import SpecError
-from windtunnel.sim.metrics import horizon
+from windtunnel.sim.metrics import NONE, horizon
 from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
-from windtunnel.sim.observe.groups import NONE, job_groups, labelled
+from windtunnel.sim.observe.groups import job_groups, labelled
 from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from windtunnel.quantiles import quantiles
 from windtunnel.report.chart.axes import EDGE, limits
 from windtunnel.report.format import is_known, unit_for
 from windtunnel.report.names import clean, labels
-from windtunnel.sim.metrics import horizon, size_classes
-from windtunnel.sim.observe.groups import NONE
+from windtunnel.sim.metrics import NONE, horizon, size_classes
 from windtunnel.sim.timeline import resample
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from windtunnel.sim.places import places
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from windtunnel.sim.contract import Policy
     from windtunnel.sim.disruptions.source import Outages
     from windtunnel.sim.problem import Problem
 
@@ -54,6 +55,7 @@ def as_flight(
     points: int,
     *,
     slowed: bool,
+    **more: Any,
 ) -> Flight:
     """Return the log as a flight.
 
@@ -63,6 +65,7 @@ def as_flight(
         horizon: where the run was cut, s; inf = it ran to its end.
         points: decisions.
         slowed: jobs ran at other rates than 1.
+        more: what else the flight has.
     """
     by_row = ByRow(problem)
     count = len(problem.rows)
@@ -98,27 +101,34 @@ def as_flight(
         segment_job=problem.rows if in_order else problem.rows[job],
         segment_start=begin,
         segment_end=end,
-        **vars(places(problem, job, columns["stay_first"], (columns["nodes"], columns["grants"]))),
+        **places(problem, job, columns["stay_first"], (columns["nodes"], columns["grants"])),
         scheduling_points=points,
         slowdown_time=by_row(columns["slowed"][:count], 0.0) if slowed else None,
+        **more,
     )
 
 
-def interruptions_of(
+def losses(
     problem: Problem,
+    policy: Policy,
     columns: Mapping[str, np.ndarray],
     outages: Outages | None,
     ups: tuple[np.ndarray, np.ndarray],
-) -> Interruptions:
-    """Return what disruptions did to a run.
+) -> Interruptions | None:
+    """Return what disruptions did to a run, or preemptions that lose work; None = there were none.
 
     Args:
         problem: the jobs.
+        policy: who ran next.
         columns: the kernel's arrays.
-        outages: what happened to nodes and jobs; None = nothing.
+        outages: what happened to nodes and jobs; None = nothing, and all GPUs were up.
         ups: when the GPU units that are up changed, s, and to what.
     """
+    if outages is None and not policy.loses:
+        return None
     by_row = ByRow(problem)
+    if outages is None:
+        ups = np.array([-np.inf]), np.array([problem.quota])
     stops = [] if outages is None else outages.stops
     failures = np.zeros(len(problem.rows)) if outages is None else outages.failures
     startup_cost = 0.0 if outages is None else outages.plan.startup_cost
@@ -138,9 +148,3 @@ def interruptions_of(
         stop_cause=np.array([stop.cause for stop in stops], dtype=np.int64),
         causes=np.array([] if outages is None else outages.causes, dtype=np.str_),
     )
-
-
-def only_preempted(problem: Problem, columns: Mapping[str, np.ndarray]) -> Interruptions:
-    """Return what a run without disruptions lost to preemption: all its GPUs were up."""
-    ups = np.array([-np.inf]), np.array([problem.quota])
-    return interruptions_of(problem, columns, None, ups)

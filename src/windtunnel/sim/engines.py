@@ -2,58 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.scores import Elastic
-    from windtunnel.sim.neighbours import Neighbours
-    from windtunnel.sim.power.plan import PowerPlan
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a run goes, besides its jobs, policy and placement; the same for every engine.
-
-    Attributes:
-        queueing: the head-of-line rule; a tier-3 policy decides for itself.
-        overhead: seconds a preempted job pays when it resumes; one number, or one a flown job.
-        until: horizon in s; later events are not processed.
-        events: how what happens at one instant is ordered
-            (`windtunnel.site.scheduler.EVENT_ORDERS`).
-        decide_every: decisions are delayed to the multiples of so many seconds; None = they are
-            not.
-        preemption: ``feasible``, or ``quota_walk`` with ``strict`` and ``skip``.
-        disruptions: what goes wrong, or is planned; None = nothing.
-        slowdown: what slows jobs, made for this run alone; None = nothing.
-        power: caps, shifted starts, sleeping nodes; None = no such policy.
-        elastic: the options of the jobs of an elastic run; None = it is none.
-        record: write down why jobs wait, which changes nothing.
-    """
-
-    queueing: str
-    overhead: float | np.ndarray = 0.0
-    until: float = math.inf
-    events: str = "batch"
-    decide_every: float | None = None
-    preemption: str = "feasible"
-    disruptions: Plan | None = None
-    slowdown: Neighbours | None = None
-    power: PowerPlan | None = None
-    elastic: Elastic | None = None
-    record: bool = False
+from typing import Any
 
 
 def choose_engine(name: str) -> Any:
     """Return the engine to fly with: a module with ``NAME`` and ``run``.
 
-    ``run(problem, policy, placement, **rules)`` flies the jobs by `Rules`, and returns the flight.
-    It raises PolicyError where the policy decides something impossible, or lets jobs wait for ever,
-    and SpecError for disruptions under which a job never gets anywhere.
+    ``run(problem, policy, placement, **rules)`` flies the jobs by `windtunnel.sim.run_rules.Rules`
+    and returns the flight. It raises PolicyError where the policy decides something impossible, or
+    lets jobs wait for ever, and SpecError for disruptions under which a job never gets anywhere.
 
     Args:
         name: ``auto`` (the compiled one), ``compiled`` or ``reference``.

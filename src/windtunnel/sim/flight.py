@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,11 +151,3 @@ class Flight:
     stretches: Stretches | None = None
     power: PowerRecord | None = None
     verdicts: Verdicts | None = None
-
-    def with_interruptions(self, interruptions: Interruptions) -> Flight:
-        """Return the flight with what disruptions did to it."""
-        return replace(self, interruptions=interruptions)
-
-    def with_power(self, record: PowerRecord) -> Flight:
-        """Return the flight with what policies of power did to it."""
-        return replace(self, power=record)

@@ -9,17 +9,16 @@ a run at once, and progress is told.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
+from windtunnel.sim.closing import ByRow, as_flight, losses
 from windtunnel.sim.deciding import Driver
-from windtunnel.sim.engines import Rules
 from windtunnel.sim.kernel_run import KernelRun
 from windtunnel.sim.on_kernel import KernelPower, OnKernel, outages_of
 from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
+from windtunnel.sim.run_rules import Rules
 from windtunnel.sim.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -102,24 +101,25 @@ class Flying:
         columns = self.state.columns()
         has_rates = self.driver is not None and self.driver.deciding.rates
         slowed = self.run.slowed or (self.run.plan is not None and has_rates)
-        points = self.sim.num_points
-        flight = as_flight(self.problem, columns, self.run.rules.until, points, slowed=slowed)
         if self.run.quotas is not None:
             self.run.quotas.told(self.rule.put_back())
-        if self.run.rules.record:
-            found = self.state.recorded()
-            flight = replace(flight, verdicts=Verdicts.of(self.problem, *found))
-        if self.driver is not None:
-            flight = self.driver.finish(flight, columns, self.run.rules.until)
-        if self.outages is not None:
-            flight = flight.with_interruptions(
-                interruptions_of(self.problem, columns, self.outages, self.sim.ups())
-            )
-        elif self.run.policy.loses:
-            flight = flight.with_interruptions(only_preempted(self.problem, columns))
+        problem, until, power, verdicts = self.problem, self.run.rules.until, None, None
         if self.powered is not None:
-            flight = flight.with_power(self.powered.recorded(columns, ByRow(self.problem)))
-        return flight
+            power = self.powered.recorded(columns, ByRow(problem))
+        if self.run.rules.record:
+            verdicts = Verdicts.of(problem, *self.state.recorded())
+        lost = losses(problem, self.run.policy, columns, self.outages, self.sim.ups())
+        flight = as_flight(
+            problem,
+            columns,
+            until,
+            self.sim.num_points,
+            slowed=slowed,
+            interruptions=lost,
+            power=power,
+            verdicts=verdicts,
+        )
+        return flight if self.driver is None else self.driver.finish(flight, columns, until)
 
     def _arrived(self) -> None:
         self.run.tell()

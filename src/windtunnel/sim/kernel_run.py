@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.run_rules import Rules
 
 #: Where keys come from, as in `windtunnel.kernel.loop`.
 STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)

@@ -31,6 +31,8 @@ from windtunnel.sim.flight import (
 from windtunnel.sim.observe.stability import asked_gpu_time, stability
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windtunnel.sim.flown import Flown
 
 #: Jobs shorter than this count as this long in the bounded slowdown, seconds.
@@ -38,6 +40,8 @@ SLOWDOWN_BOUND = 10.0
 #: Upper ends of the job-size classes, GPUs; the last class is open.
 SIZE_BOUNDS: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _PERCENTS = (50, 90, 95, 99)
+#: What jobs without a name are together under.
+NONE = "(none)"
 
 
 def horizon(outcome: Flown) -> tuple[float, float]:
@@ -310,8 +314,7 @@ def by_size(outcome: Flown) -> pa.Table:
     ``p90_wait``, ``p99_wait``, ``max_wait``, ``avg_jct``, ``p90_jct`` (s; null where none),
     ``gpu_time`` (GPU-seconds held). A policy that starves big gangs shows here.
     """
-    classes, labels = size_classes(outcome.num_gpus)
-    return _grouped(outcome, "size", classes, labels)
+    return _grouped(outcome, "size", *size_classes(outcome.num_gpus))
 
 
 def by_vc(outcome: Flown) -> pa.Table:
@@ -319,7 +322,18 @@ def by_vc(outcome: Flown) -> pa.Table:
 
     Jobs without a vc are together under ``"(none)"``.
     """
-    names = outcome.jobs["vc"].fill_null("(none)").combine_chunks().dictionary_encode()
+    return _grouped(outcome, "vc", *named_groups(outcome.jobs["vc"]))
+
+
+def named_groups(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
+    """Return each job's group by a column of text, and the names of the groups, in order.
+
+    Jobs without a name are together under `NONE`.
+
+    Returns:
+        Int array (n,) of indices into the names.
+    """
+    names = column.fill_null(NONE).combine_chunks().dictionary_encode()
     if isinstance(names, pa.ChunkedArray):
         names = names.combine_chunks()
     labels = names.dictionary.to_pylist()
@@ -327,7 +341,32 @@ def by_vc(outcome: Flown) -> pa.Table:
     place = np.empty(len(labels), dtype=np.int64)
     place[order] = np.arange(len(labels))
     codes = place[names.indices.to_numpy(zero_copy_only=False)]
-    return _grouped(outcome, "vc", codes, [labels[i] for i in order])
+    return codes, [labels[index] for index in order]
+
+
+def members_of(
+    codes: np.ndarray, labels: list[str], rows: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the label and the members of each group that has any, in order of the labels.
+
+    Args:
+        codes: Int array (n,), each job's index into the labels.
+        labels: of the groups.
+        rows: Int array (k,), ascending: the jobs that count.
+    """
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
+    for code, label in enumerate(labels):
+        members = order[bounds[code] : bounds[code + 1]]
+        if len(members):
+            yield label, members
+
+
+#: Columns of numbers in the tables of groups.
+_OF_GROUPS: tuple[str, ...] = (
+    *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait"),
+    *("avg_jct", "p90_jct", "gpu_time"),
+)
 
 
 def _grouped(outcome: Flown, name: str, codes: np.ndarray, labels: list[str]) -> pa.Table:
@@ -335,36 +374,15 @@ def _grouped(outcome: Flown, name: str, codes: np.ndarray, labels: list[str]) ->
     wait = flight.start - outcome.submit_time
     jct = np.where(flight.status == FINISHED, flight.end - outcome.submit_time, np.nan)
     held = gpu_seconds_held(outcome)
-    counted = _members(outcome)
-    order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
+    counted = np.flatnonzero(_members(outcome))
     rows = []
-    for code, label in enumerate(labels):
-        members = order[bounds[code] : bounds[code + 1]]
-        members = members[counted[members]]
-        if len(members) == 0:
-            continue
+    for label, members in members_of(codes, labels, counted):
         waits = wait[members][~np.isnan(wait[members])]
         jcts = jct[members][~np.isnan(jct[members])]
-        row: dict[str, Any] = {
-            name: label,
-            "num_jobs": len(members),
-            "num_started": len(waits),
-        }
-        waits_row, jct_row = distribution(waits, "wait"), distribution(jcts, "jct")
-        row |= {k: waits_row[k] for k in ("avg_wait", "p50_wait", "p90_wait", "p99_wait")}
-        row |= {"max_wait": waits_row["max_wait"]}
-        row |= {k: jct_row[k] for k in ("avg_jct", "p90_jct")}
-        row["gpu_time"] = float(held[members].sum())
-        rows.append(row)
-    schema = pa.schema(
-        [(name, pa.string()), ("num_jobs", pa.int64()), ("num_started", pa.int64())]
-        + [
-            (k, pa.float64())
-            for k in (
-                *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait"),
-                *("avg_jct", "p90_jct", "gpu_time"),
-            )
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
+        found = distribution(waits, "wait") | distribution(jcts, "jct")
+        found["gpu_time"] = float(held[members].sum())
+        counts = {"num_jobs": len(members), "num_started": len(waits)}
+        rows.append({name: label, **counts, **{column: found[column] for column in _OF_GROUPS}})
+    fields = [(name, pa.string()), ("num_jobs", pa.int64()), ("num_started", pa.int64())]
+    fields += [(column, pa.float64()) for column in _OF_GROUPS]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))

@@ -6,8 +6,7 @@ devices it is a set of devices, one pair a task or several (`windtunnel.cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,21 +18,10 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
 
 
-@dataclass(frozen=True)
-class Places:
-    """Nodes of all stays, stay by stay; see `windtunnel.sim.flight.Flight` for each array."""
-
-    node_offset: np.ndarray
-    nodes: np.ndarray
-    node_gpus: np.ndarray
-    node_tasks: np.ndarray
-    devices: np.ndarray
-
-
 def places(
     problem: Problem, jobs: np.ndarray, offsets: np.ndarray, pairs: Sequence[np.ndarray]
-) -> Places:
-    """Return where stays were.
+) -> dict[str, Any]:
+    """Return where stays were: the arrays of `windtunnel.sim.flight.Flight` about nodes, by name.
 
     Args:
         problem: jobs and cluster.
@@ -41,14 +29,15 @@ def places(
         offsets: Int array (s + 1,), where each stay's pairs begin.
         pairs: two Int arrays (p,): nodes and grants, stay by stay, in placement order.
     """
-    none, nobody = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     if problem.is_pool:  # a pool's "nodes" are the engine's own affair
+        nowhere = np.empty(0, dtype=np.int32)
         never = np.zeros(len(offsets), dtype=np.int64)
-        return Places(never, nobody, nobody, nobody, none)
+        return {"node_offset": never, "nodes": nowhere, "node_gpus": nowhere}
     nodes, grants = pairs
     offsets = offsets.astype(np.int64)
     if not problem.devices:
-        return Places(offsets, nodes.astype(np.int32), grants.astype(np.int32), nobody, none)
+        gpus = grants.astype(np.int32)
+        return {"node_offset": offsets, "nodes": nodes.astype(np.int32), "node_gpus": gpus}
     # Tasks of one job on one node are next to each other: they become one entry.
     first = np.ones(len(nodes), dtype=bool)
     first[1:] = nodes[1:] != nodes[:-1]
@@ -58,13 +47,15 @@ def places(
     kind = np.repeat(problem.demand_of[jobs], np.diff(joined))
     grants_of = np.diff(np.append(begin, len(nodes)))
     milli, tasks = _of_grants(problem, kind, grants, begin, grants_of)
-    return Places(
-        joined,
-        nodes[begin].astype(np.int32),
-        milli / MILLI,
-        tasks.astype(np.int32),
-        none if problem.pooled else _joined(np.bitwise_or, grants, begin),
-    )
+    found = {
+        "node_offset": joined,
+        "nodes": nodes[begin].astype(np.int32),
+        "node_gpus": milli / MILLI,
+        "node_tasks": tasks.astype(np.int32),
+    }
+    if not problem.pooled:
+        found["devices"] = _joined(np.bitwise_or, grants, begin)
+    return found
 
 
 def _of_grants(

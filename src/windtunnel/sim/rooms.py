@@ -272,14 +272,26 @@ def plain_room(
         raise SchemaError(source_of(jobs.table), [Violation("num_gpus", rule, len(vanishing))])
     task = np.ones_like(gpus) if as_pool else _gpus_of_a_task(gpus, jobs.num_tasks[rows])
     cpus, notes = _cores(jobs.num_cpus[rows], nodes)
+    columns = [gpus, task, cpus, types.of]
+    pods = of = np.zeros_like(gpus)
     if asks is not None:
-        return _tree_room(jobs, rows, nodes, types, asks)
-    demand_of, first = distinct_rows(gpus, task, cpus, types.of)
+        pods = _pods(gpus, jobs.num_tasks[rows], int(nodes.sizes.max(initial=0)))
+        of = asks.of(jobs, rows, gpus, pods)
+        columns += [pods, of]
+    demand_of, first = distinct_rows(*columns)
     sets = [type_set(text) for text in types.texts]
     demands = tuple(
-        _demand(int(gpus[i]), int(task[i]), int(cpus[i]), sets[types.of[i]], nodes) for i in first
+        replace(
+            _demand(int(gpus[i]), int(task[i]), int(cpus[i]), sets[types.of[i]], nodes),
+            pods=int(pods[i]),
+            topology=None if asks is None else asks.requests[of[i]],
+        )
+        for i in first
     )
-    too_large = [_impossible(d, nodes, as_pool=as_pool) for d in demands]
+    if asks is None:
+        too_large = [_impossible(d, nodes, as_pool=as_pool) for d in demands]
+    else:
+        too_large = [asks.tree.place_gpus(nodes.sizes, d) is None for d in demands]
     return Room(
         demand_of=demand_of,
         demands=demands,
@@ -289,38 +301,7 @@ def plain_room(
         types=tuple(nodes.types),
         cpu_limits=nodes.cpu_limits,
         units=units,
-        notes=notes,
-    )
-
-
-def _tree_room(jobs: Jobs, rows: np.ndarray, nodes: _Nodes, types: Types, asks: Asks) -> Room:
-    """Return what the jobs ask of whole GPUs of nodes in a tree, pod by pod."""
-    gpus = jobs.num_gpus[rows].astype(np.int64)
-    task = _gpus_of_a_task(gpus, jobs.num_tasks[rows])
-    pods = _pods(gpus, jobs.num_tasks[rows], int(nodes.sizes.max(initial=0)))
-    of = asks.of(jobs, rows, gpus, pods)
-    demand_of, first = distinct_rows(gpus, task, types.of, pods, of)
-    sets = [type_set(text) for text in types.texts]
-    demands = tuple(
-        replace(
-            _demand(int(gpus[i]), int(task[i]), 0, sets[types.of[i]], nodes),
-            pods=int(pods[i]),
-            topology=asks.requests[of[i]],
-        )
-        for i in first
-    )
-    return Room(
-        demand_of=demand_of,
-        demands=demands,
-        gpus=[d.gpus for d in demands],
-        too_large=np.array(
-            [asks.tree.place_gpus(nodes.sizes, d) is None for d in demands], dtype=bool
-        ),
-        sizes=nodes.sizes,
-        types=tuple(nodes.types),
-        cpu_limits=nodes.cpu_limits,
-        units=1,
-        notes=tuple(asks.notes),
+        notes=notes if asks is None else tuple(asks.notes),
     )
 
 

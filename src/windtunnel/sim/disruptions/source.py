@@ -11,7 +11,7 @@ import heapq
 import math
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from windtunnel.sim.disruptions.standby import Standby
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.disruptions.plan import NodeStream, Plan
-    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.lent import Lent
 
 _RESTORE, _WITHHOLD, _STRIKE, _ERR = range(4)
 #: Failures in a row in which a job saves nothing, after which it never will.
@@ -48,7 +46,8 @@ class Outages:
     """The outages of a run. What comes before the first submission happens as this is made.
 
     Args:
-        run: what the engine lends; nothing in it has happened yet.
+        run: what the engine lends, see `windtunnel.sim.reference.lent`; nothing in it has happened
+            yet.
         problem: jobs and cluster.
         plan: what will happen.
 
@@ -59,7 +58,7 @@ class Outages:
         causes: what can stop jobs, in words; a stop names its place here.
     """
 
-    def __init__(self, run: Lent | OnKernel, problem: Problem, plan: Plan) -> None:
+    def __init__(self, run: Any, problem: Problem, plan: Plan) -> None:
         self.run, self.problem, self.plan = run, problem, plan
         self.certain = 0
         self.failures = np.zeros(len(problem.rows), dtype=np.int64)

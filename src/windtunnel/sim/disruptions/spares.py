@@ -7,7 +7,7 @@ lowest index. What the job asks of the levels is kept: a required domain, whole 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.cluster.topology.request import TopologyRequest
     from windtunnel.sim.disruptions.spec import Disruptions
-    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.lent import Lent
 
 
 class Spares:
@@ -71,7 +69,7 @@ class Spares:
             raise SpecError("on_failure", "a pool has no nodes; expected restart or end.")
         return cls(problem, *cluster.level_paths, one_rack=one_rack)
 
-    def place(self, run: Lent | OnKernel, job: int, failed: set[int]) -> Where | None:
+    def place(self, run: Any, job: int, failed: set[int]) -> Where | None:
         """Return where a running job goes on; None: nowhere, or more than one of its nodes failed.
 
         Args:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.holds import Hold
     from windtunnel.sim.disruptions.places import Places
-    from windtunnel.sim.on_kernel import OnKernel
-    from windtunnel.sim.reference.lent import Lent
 
 
 class Standby:
@@ -25,7 +23,7 @@ class Standby:
         nodes: the spares as the run begins.
     """
 
-    def __init__(self, run: Lent | OnKernel, nodes: Places) -> None:
+    def __init__(self, run: Any, nodes: Places) -> None:
         self.run = run
         self._nodes = dict(nodes)
         self._number = Counter(self._nodes.values())

@@ -3,58 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from windtunnel.cluster.devices import CORE_UNITS
+from windtunnel.throughput.options import Option as MeasuredOption
 
 #: Seconds of a launch or reconfiguration, unless said (Morphling, artifact's simulator).
 PENALTY = 260.0
-
-
-class Named(Protocol):
-    """An execution plan; `windtunnel.throughput.plans.Plan` is one."""
-
-    @property
-    def name(self) -> str:
-        """Its published word."""
-
-
-class Option(Protocol):
-    """One way to run a job; `windtunnel.throughput.options.Option` is one.
-
-    Attributes:
-        shape: GPUs on each node, descending.
-        num_gpus: their sum.
-        num_cpus: CPU cores of the whole gang, spread over the nodes as its GPUs are.
-        iteration_time: s.
-        plan: the execution plan; None for a job without plans.
-        nodes: bitset of the nodes that it may be on; -1 = all.
-    """
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102 - see the class
-
-    @property
-    def num_gpus(self) -> int: ...  # noqa: D102 - see the class
-
-    @property
-    def num_cpus(self) -> int: ...  # noqa: D102 - see the class
-
-    @property
-    def iteration_time(self) -> float: ...  # noqa: D102 - see the class
-
-    @property
-    def plan(self) -> Named | None: ...  # noqa: D102 - see the class
-
-    @property
-    def nodes(self) -> int: ...  # noqa: D102 - see the class
 
 
 @dataclass(frozen=True)
 class RigidOption:
     """The only way to run a job without a throughput model: as its user asked.
 
-    Attributes: see `Option`.
+    Attributes: see `windtunnel.throughput.options.Option`.
     """
 
     shape: tuple[int, ...]
@@ -67,6 +29,10 @@ class RigidOption:
     def num_gpus(self) -> int:
         """GPUs in all."""
         return sum(self.shape)
+
+
+#: One way to run a job.
+Option: TypeAlias = MeasuredOption | RigidOption
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.cluster.devices import MILLI
-from windtunnel.sim.metrics import horizon
-from windtunnel.sim.observe.groups import NONE, grouped_steps, job_groups, labelled
+from windtunnel.sim.metrics import NONE, horizon
+from windtunnel.sim.observe.groups import grouped_steps, job_groups, labelled
 from windtunnel.sim.observe.holdings import has_nodes, holdings
 from windtunnel.sim.timeline import queue_changes
 

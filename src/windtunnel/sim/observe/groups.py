@@ -8,13 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
-from windtunnel.sim.metrics import size_classes
+from windtunnel.sim.metrics import named_groups, size_classes
 
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
 
-#: What jobs without a name are together under.
-NONE = "(none)"
 #: The grouping by number of GPUs; every other one is a column of text.
 SIZE = "size"
 
@@ -40,13 +38,7 @@ def job_groups(outcome: Flown, by: str) -> tuple[np.ndarray, list[str]]:
     texts = [f.name for f in columns if pa.types.is_string(f.type) and f.name != "job_id"]
     if by not in texts:
         raise SpecError.unknown("by", by, (SIZE, *texts))
-    names = outcome.jobs[by].fill_null(NONE).combine_chunks().dictionary_encode()
-    labels = names.dictionary.to_pylist()
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    place = np.empty(len(labels), dtype=np.int64)
-    place[order] = np.arange(len(labels))
-    codes = place[names.indices.to_numpy(zero_copy_only=False)]
-    return codes, [labels[index] for index in order]
+    return named_groups(outcome.jobs[by])
 
 
 def grouped_steps(

@@ -25,8 +25,8 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED, RUNNING
-from windtunnel.sim.metrics import gpu_seconds_held, horizon
-from windtunnel.sim.observe.groups import NONE, job_groups, labelled
+from windtunnel.sim.metrics import NONE, gpu_seconds_held, horizon
+from windtunnel.sim.observe.groups import job_groups, labelled
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import NodeType

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED
-from windtunnel.sim.metrics import bounded_slowdown, horizon
+from windtunnel.sim.metrics import bounded_slowdown, horizon, members_of
 from windtunnel.sim.observe.groups import SIZE, job_groups
 
 if TYPE_CHECKING:
@@ -115,14 +115,8 @@ def starvation(outcome: Flown, by: str = SIZE) -> pa.Table:
     wait, passed = waited(outcome), overtaken(outcome)
     slowdown = np.full(len(wait), np.nan)
     slowdown[outcome.flight.status == FINISHED] = bounded_slowdown(outcome)
-    known = np.flatnonzero(~np.isnan(wait))
-    order = known[np.argsort(codes[known], kind="stable")]
-    bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
     rows = []
-    for code, label in enumerate(labels):
-        members = order[bounds[code] : bounds[code + 1]]
-        if len(members) == 0:
-            continue
+    for label, members in members_of(codes, labels, np.flatnonzero(~np.isnan(wait))):
         slow = slowdown[members][~np.isnan(slowdown[members])]
         row: dict[str, Any] = {
             by: label,

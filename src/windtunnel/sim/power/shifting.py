@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.sim.power.bookings import Bookings
 
 if TYPE_CHECKING:
-    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.lent import Lent
 
 
 class Shifter:
@@ -31,10 +29,10 @@ class Shifter:
     Args:
         plan: deadlines, lengths and forecast.
         problem: the jobs.
-        run: the run.
+        run: what an engine lends, see `windtunnel.sim.reference.lent`.
     """
 
-    def __init__(self, plan: ShiftPlan, problem: Problem, run: Lent | OnKernel) -> None:
+    def __init__(self, plan: ShiftPlan, problem: Problem, run: Any) -> None:
         self.plan, self.run = plan, run
         self._duration: list[float] = problem.duration.tolist()
         self._bookings = None if plan.fill is None else Bookings(problem, plan.fill)
@@ -114,8 +112,8 @@ class Shifter:
     def _left(self, job: int) -> float:
         """Return the seconds a running job is believed to need yet."""
         if self.plan.length[job] == self._duration[job]:
-            return self.run.time_left(job)
-        return self.plan.length[job] - self.run.attained(job)[0]
+            return float(self.run.time_left(job))
+        return self.plan.length[job] - float(self.run.attained(job)[0])
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
         """Return when the rest of a job is best run; empty = now, and without a pause."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.sim.power.ces import Ces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import SleepPlan
-    from windtunnel.sim.reference.lent import Lent
 
 
 class Sleeper:
@@ -28,7 +26,7 @@ class Sleeper:
     Args:
         plan: the rule and its times.
         nodes: how many there are.
-        run: the run.
+        run: what an engine lends, see `windtunnel.sim.reference.lent`.
         first: when the first step begins, s.
         draw_more: (node, 1 it is called or -1 it sleeps) -> whether the power cap allows that; if
             so it counts from now on.
@@ -41,7 +39,7 @@ class Sleeper:
     """
 
     def __init__(
-        self, plan: SleepPlan, nodes: int, run: Lent | OnKernel, first: float,
+        self, plan: SleepPlan, nodes: int, run: Any, first: float,
         draw_more: Callable[[int, int], bool],
     ) -> None:  # fmt: skip
         self.plan, self.nodes, self.run, self.draw_more = plan, nodes, run, draw_more

@@ -23,10 +23,8 @@ from windtunnel.sim.power.sleeper import Sleeper
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from windtunnel.sim.on_kernel import OnKernel
     from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.lent import Lent
 
 #: Cuts of one job after which it will never get anywhere.
 MAX_CUTS = 10_000
@@ -41,13 +39,13 @@ class PowerSources:
     Args:
         plan: the policies.
         problem: the jobs.
-        run: what the engine lends.
+        run: what the engine lends, see `windtunnel.sim.reference.lent`.
 
     Attributes:
         cap_w: W that the facility may draw now; inf = no cap.
     """
 
-    def __init__(self, plan: PowerPlan, problem: Problem, run: Lent | OnKernel) -> None:
+    def __init__(self, plan: PowerPlan, problem: Problem, run: Any) -> None:
         self.plan, self.problem, self.run = plan, problem, run
         first = float(problem.submit[0]) if len(problem.submit) else 0.0
         self.cap_w, self.base_w, self.budget = math.inf, 0.0, NANO**3

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.sim.disruptions.source import Outages
-from windtunnel.sim.engines import Rules
 from windtunnel.sim.power.plan import PowerPlan
 from windtunnel.sim.power.sources import PowerSources
 from windtunnel.sim.reference.conservative import Conservative
@@ -25,6 +24,8 @@ from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
 from windtunnel.sim.reference.record import flight
 from windtunnel.sim.reference.recorder import Recorder
 from windtunnel.sim.reference.rules import Rule, Skip, Strict
+from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
+from windtunnel.sim.run_rules import Rules
 from windtunnel.sim.verdicts import school_of
 
 if TYPE_CHECKING:
@@ -59,8 +60,12 @@ def _scheduler(state: Lent, rules: Rules) -> Rule | Deciding:
     """Return what decides about the waiting jobs."""
     if state.policy.tier == 3:  # noqa: PLR2004 - the tier's name
         may_wait = rules.disruptions is not None or rules.power is not None
-        return Deciding(state, may_wait=may_wait)
-    preemption: Feasible | QuotaWalk | None = None
+        deciding = Deciding(state, may_wait=may_wait)
+        deciding.queue = QueueView(deciding)
+        view = ClusterView if state.works is None else ElasticClusterView
+        deciding.cluster = view(deciding)
+        return deciding
+    walk = None
     if state.policy.preemptive:
-        preemption = (QuotaWalk if rules.preemption == "quota_walk" else Feasible)(state)
-    return _RULES[rules.queueing](state, preemption)
+        walk = (QuotaWalk if rules.preemption == "quota_walk" else Feasible)(state).walk
+    return _RULES[rules.queueing](state, walk)

@@ -9,8 +9,8 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.patience import patience, settles
 
 if TYPE_CHECKING:
-    from windtunnel.sim.engines import Rules
     from windtunnel.sim.reference.lent import Lent
+    from windtunnel.sim.run_rules import Rules
 
 #: Instants in a row on an idle cluster at which nobody is started.
 MAX_IDLE = 10_000

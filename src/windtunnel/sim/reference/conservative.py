@@ -164,7 +164,7 @@ class Conservative(Backfilling):
     def decide(self, now: float) -> None:
         """Promise, and start what was promised for now."""
         state = self.state
-        if self.preemption is not None:
+        if self.walk is not None:
             self.start_in_order(now)
         waiting = self.waiting()
         late = any(stay.expected <= now for stay in state.running.values())

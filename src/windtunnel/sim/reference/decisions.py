@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cluster.parts import free_units
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
-from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +28,7 @@ class Deciding(Decisions):
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
 
     Attributes:
+        queue, cluster: what the policy is shown, set by who makes this.
         arrived: jobs that began to wait since the last decision.
         over: jobs that are over, or were taken out of the queue, since then.
         stopped: jobs that were stopped since then.
@@ -38,12 +38,12 @@ class Deciding(Decisions):
         PolicyError: a decision that is impossible; names the instant and the job.
     """
 
+    queue: Any
+
     def __init__(self, state: State, *, may_wait: bool) -> None:
         super().__init__(state.policy, state.problem, state.works, may_wait=may_wait)
         self.state: State = state
         self.deciding = self
-        self.queue = QueueView(self)
-        self.cluster = (ClusterView if state.works is None else ElasticClusterView)(self)
         #: The policy starts jobs by ``cluster.start``, or has tried to.
         self._starts = False
         self.arrived: list[int] = []

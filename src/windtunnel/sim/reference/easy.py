@@ -141,7 +141,7 @@ class Easy(Backfilling):
         """
         state = self.state
         free, drawn = state.free.copy(), state.floor_sum()
-        at_once = self._below(head) if self.preemption is not None else []
+        at_once = self._below(head) if self.walk is not None else []
         for job in at_once:
             drawn -= self.apply(free, "end", job)
         steps = groupby(self.events(now, at_once), key=lambda event: event[0])

@@ -15,9 +15,9 @@ from windtunnel.sim.reference.clock import Clock
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.source import Outages
-    from windtunnel.sim.engines import Rules
     from windtunnel.sim.power.sources import PowerSources
     from windtunnel.sim.reference.lent import Lent
+    from windtunnel.sim.run_rules import Rules
 
 
 class Loop:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
+from windtunnel.sim.closing import ByRow, as_flight, losses
 from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
 from windtunnel.sim.power.limits import levels_of
@@ -28,24 +27,22 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
     state, problem = loop.state, loop.state.problem
     for stay in state.running.values():
         state.book(stay, horizon)
-    columns, by_row = _columns(state), ByRow(problem)
+    columns, power = _columns(state), None
     paced = state.pace is not None or loop.limits is not None
     paced |= state.plan is not None and state.has_rates
-    found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
-    if isinstance(state.scheduler, Decisions):
-        found = state.scheduler.finish(found, columns, horizon)
-    if loop.outages is not None:
-        times, units = zip(*loop.up, strict=True)
-        ups = np.array(times), np.array(units)
-        found = found.with_interruptions(interruptions_of(problem, columns, loop.outages, ups))
-    elif state.policy.loses:
-        found = found.with_interruptions(only_preempted(problem, columns))
     if powered:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
         levels = levels_of(columns["stay_start"], *notes.T)
-        found = found.with_power(loop.power.record(levels, by_row, loop.capped_time))
-    if state.recorder is not None:
-        found = replace(found, verdicts=state.recorder.verdicts())
+        power = loop.power.record(levels, ByRow(problem), loop.capped_time)
+    times, units = zip(*loop.up, strict=True)
+    ups = np.array(times), np.array(units)
+    found = as_flight(
+        problem, columns, horizon, loop.clock.points, slowed=paced, power=power,
+        interruptions=losses(problem, state.policy, columns, loop.outages, ups),
+        verdicts=None if state.recorder is None else state.recorder.verdicts(),
+    )  # fmt: skip
+    if isinstance(state.scheduler, Decisions):
+        found = state.scheduler.finish(found, columns, horizon)
     return found
 
 

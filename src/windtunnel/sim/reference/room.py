@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.holds import Hold
-    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.reference.progress import Stay
+    from windtunnel.sim.run_rules import Rules
 
 
 class Room:

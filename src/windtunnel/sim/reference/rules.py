@@ -15,10 +15,9 @@ from windtunnel.sim.contract import static_rank
 from windtunnel.sim.keys import Keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
     from windtunnel.sim.reference.state import State
 
 
@@ -30,14 +29,15 @@ class Rule:
 
     Args:
         state: the run.
-        preemption: chooses who runs; None = nobody is preempted.
+        walk: chooses who runs, see `windtunnel.sim.reference.preemption`; None = nobody is
+            preempted.
 
     Attributes:
         alarms: instants at which it wants to decide, though nothing happens, s; the first is next.
     """
 
-    def __init__(self, state: State, preemption: Feasible | QuotaWalk | None) -> None:
-        self.state, self.policy, self.preemption = state, state.policy, preemption
+    def __init__(self, state: State, walk: Callable[..., list[int]] | None) -> None:
+        self.state, self.policy, self.walk = state, state.policy, walk
         self.alarms: list[float] = []
         problem = state.problem
         self.by_remaining = self.policy.preemptive and self.policy.by_remaining
@@ -99,8 +99,8 @@ class Rule:
 
     def start_in_order(self, now: float) -> list[int]:
         """Start jobs up to the first that does not fit; return it, and those behind it."""
-        if self.preemption is not None:
-            return self.preemption.walk(self, now, past_refused=False)
+        if self.walk is not None:
+            return self.walk(self, now, past_refused=False)
         waiting = self.waiting()
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
@@ -123,8 +123,8 @@ class Skip(Rule):
 
     def decide(self, now: float) -> None:
         """Start who may start."""
-        if self.preemption is not None:
-            self.preemption.walk(self, now, past_refused=True)
+        if self.walk is not None:
+            self.walk(self, now, past_refused=True)
             return
         for job in self.waiting():
             where = self.state.fit(job)

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
-    from windtunnel.sim.engines import Rules
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.recorder import Recorder
+    from windtunnel.sim.run_rules import Rules
 
 
 class State(Room):
@@ -87,7 +86,7 @@ class State(Room):
         #: of power.
         self._refused: dict[int, bool] = {}
         self._views: dict[int, JobView] = {}
-        self.recorder: Recorder | None = None
+        self.recorder: Any = None
 
     @property
     def unfinished(self) -> int:

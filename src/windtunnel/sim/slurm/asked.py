@@ -87,27 +87,22 @@ class _Columns:
         self.jobs = problem.jobs
         self.job_id = self.jobs.job_id
         self.estimate = self.jobs.estimate
-        self._texts: dict[str, Any] = {}
+        self._names = set(self.jobs.table.column_names)
         self._numbers: dict[str, Any] = {}
 
     def text(self, name: str, row: int) -> str:
         """Return a job's word, "" where it has none."""
-        if name not in self._texts:
-            has = name in self.jobs.table.column_names
-            self._texts[name] = getattr(self.jobs, name) if has else None
-        column = self._texts[name]
-        return "" if column is None or column[row] is None else str(column[row])
+        word = getattr(self.jobs, name)[row] if name in self._names else None
+        return "" if word is None else str(word)
 
     def number(self, name: str, row: int) -> float:
         """Return a job's number, 0 where it has none."""
+        if name not in self._names:
+            return 0.0
         if name not in self._numbers:
-            table = self.jobs.table
-            has = name in table.column_names
-            self._numbers[name] = (
-                np.nan_to_num(numeric_column(table, name, "slurm")) if has else None
-            )
-        column = self._numbers[name]
-        return 0.0 if column is None else float(column[row])
+            column = numeric_column(self.jobs.table, name, "slurm")
+            self._numbers[name] = np.nan_to_num(column)
+        return float(self._numbers[name][row])
 
     def licenses(self, row: int) -> dict[str, int]:
         """Return the licences that a job needs, by name.
