@@ -16,10 +16,9 @@ from windtunnel.report.description import SHARES, described_data, in_a_sentence
 from windtunnel.report.format import count, gpu_time, percent, plural
 from windtunnel.report.headline_rows import (
     NOT_IN_TRACES,
-    PUBLISHED,
     PUBLISHED_LEAD,
     TOLD_BEFORE,
-    headline_rows,
+    headlines_table,
 )
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Part, Result
@@ -106,7 +105,11 @@ def _parts(found: Description, *, whole: bool, top: int | None) -> list[Part]:
     parts = [
         *([] if whole else [_left_out(found.trace)]),
         _summary(found, whole=whole),
-        Part("Headline numbers", lead, [(caption, _headlines(found, whole=whole))]),
+        Part(
+            "Headline numbers",
+            lead,
+            [(caption, headlines_table(found.headlines, () if whole else TOLD_BEFORE))],
+        ),
         Part(
             "Cannot be had, and why",
             points=[one.full for one in found.not_had]
@@ -162,29 +165,6 @@ def _summary(found: Description, *, whole: bool) -> Part:
         "rates 0 to 1; hold the pointer over a number for it."
     )
     return Part("The cluster in one row", lead, list(zip(captions, tables, strict=False)))
-
-
-def _headlines(found: Description, *, whole: bool) -> Table:
-    """Return the headline numbers that can be had; in short without those that the facts tell."""
-    rows = headline_rows(found.headlines)
-    if not whole:
-        rows = [row for row in rows if row.key not in TOLD_BEFORE]
-    lacks = any(row.left_out for row in rows)
-    lines = [
-        Line(
-            row.label,
-            [
-                Cell(row.value, row.exact),
-                Cell(row.n),
-                *([Cell(row.left_out)] if lacks else []),
-                Cell(row.published, row.source),
-            ],
-            title=row.claim,
-            group=row.group,
-        )
-        for row in rows
-    ]
-    return Table("", ["this trace", "n", *["left out"] * lacks, PUBLISHED], lines)
 
 
 def _shares(found: Description, *, whole: bool, top: int | None) -> Part | None:

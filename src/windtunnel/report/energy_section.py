@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report import power_charts, sections
+from windtunnel.report import measures, power_charts, sections
 from windtunnel.report.curves import named
 from windtunnel.report.measures import Measure
 from windtunnel.report.result import Drawing, Part
@@ -154,8 +154,4 @@ def numbers_of(book: Account) -> dict[str, Any]:
 
 def shown(runs: Sequence[dict[str, Any]]) -> list[Measure]:
     """Return the measures worth a row: optional ones only where some run has a value."""
-    return [
-        measure
-        for measure in MEASURES
-        if not measure.optional or any(abs(run[measure.key] or 0) > _NOTHING for run in runs)
-    ]
+    return measures.shown(runs, MEASURES, _NOTHING)

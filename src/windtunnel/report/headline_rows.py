@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.report.format import (
@@ -15,9 +14,10 @@ from windtunnel.report.format import (
     percent,
     times,
 )
+from windtunnel.report.sections import Cell, Line, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from windtunnel.characterize.headlines import Headline
 
@@ -117,56 +117,29 @@ _FRACTIONAL = ("request_p95_gpu",)
 _MORE_THAN = (*(f"request_ratio_{key}" for key in _NAMES), "cpus_per_gpu_2_ratio")
 
 
-@dataclass(frozen=True)
-class HeadlineRow:
-    """One headline number for people.
+def headlines_table(found: Sequence[Headline], told: Collection[str] = ()) -> Table:
+    """Return the headline numbers that can be had, by group, beside what was published of PAI.
 
-    Attributes:
-        group: heading that it stands under.
-        label: a few words.
-        claim: what it says, in full.
-        key: its name.
-        value: the number with its unit.
-        exact: the number to the last digit; for tooltips.
-        n: what it is computed from.
-        left_out: what it is asked of and lacks what it needs; empty for nothing.
-        published: the published number of PAI, an en dash where there is none.
-        source: where that was published.
+    Args:
+        found: the numbers.
+        told: keys of those that stand elsewhere.
     """
-
-    group: str
-    label: str
-    claim: str
-    key: str
-    value: str
-    exact: str
-    n: str
-    left_out: str
-    published: str
-    source: str
-
-
-def headline_rows(found: Sequence[Headline]) -> list[HeadlineRow]:
-    """Return the headline numbers that can be had, by group; a group's rows follow each other."""
     places = {key: place for place, key in enumerate(_PLACES)}
-    had = [one for one in found if one.value is not None]
+    had = [one for one in found if one.value is not None and one.key not in told]
     had.sort(key=lambda one: places.get(one.key, len(places)))
-    return [
-        HeadlineRow(
-            group=group_of(one.key),
-            label=label_of(one),
-            claim=one.claim,
-            key=one.key,
-            value=headline_text(one.key, one.value, one.unit),
-            exact=_exact(one),
-            n=count(one.n),
-            left_out=count(one.left_out) if one.left_out else "",
-            published=">\u00a0" * (one.key in _MORE_THAN)
-            + headline_text(one.key, one.published, one.unit),
-            source=one.source,
-        )
-        for one in had
-    ]
+    lacks = any(one.left_out for one in had)
+    lines = []
+    for one in had:
+        published = ">\u00a0" * (one.key in _MORE_THAN)
+        published += headline_text(one.key, one.published, one.unit)
+        cells = [
+            Cell(headline_text(one.key, one.value, one.unit), _exact(one)),
+            Cell(count(one.n)),
+            *([Cell(count(one.left_out) if one.left_out else "")] if lacks else []),
+            Cell(published, one.source),
+        ]
+        lines.append(Line(label_of(one), cells, title=one.claim, group=group_of(one.key)))
+    return Table("", ["this trace", "n", *["left out"] * lacks, PUBLISHED], lines)
 
 
 def headline_text(key: str, value: float | None, unit: str) -> str:

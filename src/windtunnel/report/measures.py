@@ -281,12 +281,22 @@ def in_short(outcomes: Iterable[Outcome]) -> list[Measure]:
     return [*(BY_KEY[key] for key in SHORT if key in known), *own(runs)]
 
 
-def shown(runs: Sequence[Mapping[str, Any]]) -> list[Measure]:
-    """Return the measures worth a row: optional ones only where some run has a value."""
+def shown(
+    runs: Sequence[Mapping[str, Any]],
+    measures: Sequence[Measure] = MEASURES,
+    nothing: float = DUST,
+) -> list[Measure]:
+    """Return the measures worth a row: optional ones only where some run has a value.
+
+    Args:
+        runs: numbers by key.
+        measures: to choose from.
+        nothing: values no larger than this are none.
+    """
     return [
         m
-        for m in MEASURES
-        if not m.optional or any(abs(run.get(m.key) or 0) > DUST for run in runs)
+        for m in measures
+        if not m.optional or any(abs(run.get(m.key) or 0) > nothing for run in runs)
     ]
 
 

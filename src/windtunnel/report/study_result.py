@@ -33,12 +33,12 @@ from windtunnel.report.study_rows import (
     progress_line,
     queue_lines,
 )
-from windtunnel.report.study_rows import WORDS as VERDICTS
 from windtunnel.study.grid.paired import BETTER, FEW, UNCLEAR, WORSE
 
 if TYPE_CHECKING:
     from windtunnel.study.grid.paired import Contrast, Paired
     from windtunnel.study.grid.store import Results
+    from windtunnel.study.statistics import Interval
 
 
 #: Changes are drawn as ratios on a logarithmic scale: half and twice are as far from none.
@@ -186,7 +186,7 @@ def _cells(contrast: Contrast) -> list[Cell]:
         _difference(contrast),
         Cell(interval_text(change)),
         Cell(count(change.num_draws)),
-        Cell(VERDICTS[contrast.verdict], marked=claimed and contrast.verdict == WORSE),
+        Cell(WORDS[contrast.verdict], marked=claimed and contrast.verdict == WORSE),
     ]
 
 
@@ -251,10 +251,8 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
             "place": place,
             "name": name,
             "ratio": _inside(1 + contrast.change.estimate),
-            "low": _inside(1 + (contrast.change.low or 0.0)) if contrast.change.is_known else None,
-            "high": _inside(1 + (contrast.change.high or 0.0))
-            if contrast.change.is_known
-            else None,
+            "low": _end(contrast.change, contrast.change.low),
+            "high": _end(contrast.change, contrast.change.high),
             "verdict": WORDS[contrast.verdict],
             "together": contrast.condition is None,
             "n": contrast.change.num_draws,
@@ -267,6 +265,11 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
 def _name(found: Paired, contrast: Any) -> str:
     where = condition_text(found, contrast)
     return f"{clean(contrast.value, 24)}{f', {where}' if where else ''}"
+
+
+def _end(change: Interval, at: float | None) -> float | None:
+    """Return an end of an interval as a ratio; None where there is none."""
+    return _inside(1 + (at or 0.0)) if change.is_known else None
 
 
 def _inside(ratio: float) -> float:

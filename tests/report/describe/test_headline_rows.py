@@ -25,28 +25,29 @@ def test_every_claim_has_a_short_label_of_its_own() -> None:
 
 
 def test_rows_are_what_can_be_had_in_groups(told: Description) -> None:
-    rows = headline_rows.headline_rows(told.headlines)
-    by_key = {row.key: row for row in rows}
+    lines = headline_rows.headlines_table(told.headlines).lines
+    keys = {label: key for group in GROUPS.values() for key, label in group.items()}
+    by_key = {keys[line.label]: line.cells for line in lines}
     assert set(by_key) == {one.key for one in told.headlines if one.value is not None}
-    groups = [row.group for row in rows]
+    groups = [line.group for line in lines]
     assert groups == sorted(groups, key=list(GROUPS).index)
     # Waits of the nine GPU jobs 0 to 8 min: P90 is 7.2 min; the CPU job waits 9: 8.1 min.
-    assert by_key["wait_p90_whole"].value == "7 m 12 s"
-    assert by_key["wait_p90"].value == "8 m 06 s"
-    assert by_key["wait_p90_whole"].published == "19 m 10 s"
-    assert by_key["wait_p90"].published == "\u2013"
-    assert by_key["recurring_jobs"].value == "60 %"
-    assert by_key["users"].value == "4"
-    assert by_key["gpu_time"].exact == "1,170,000 GPU s"
+    assert by_key["wait_p90_whole"][0].text == "7 m 12 s"
+    assert by_key["wait_p90"][0].text == "8 m 06 s"
+    assert by_key["wait_p90_whole"][-1].text == "19 m 10 s"
+    assert by_key["wait_p90"][-1].text == "\u2013"
+    assert by_key["recurring_jobs"][0].text == "60 %"
+    assert by_key["users"][0].text == "4"
+    assert by_key["gpu_time"][0].title == "1,170,000 GPU s"
     # Failed or timed out: 2 h x 1 GPU, 5 h x 4, 7 h x 8, of 325 GPU hours.
-    assert by_key["failed_gpu_time"].exact == f"{78 / 325:.15g}"
-    assert by_key["request_ratio_gpu"].published == ">\u00a02.0\u00d7"
+    assert by_key["failed_gpu_time"][0].title == f"{78 / 325:.15g}"
+    assert by_key["request_ratio_gpu"][-1].text == ">\u00a02.0\u00d7"
 
 
 def test_numbers_without_value_have_a_reason_each(bare: Description) -> None:
     missing = headline_rows.not_had(bare.headlines)
     assert len(missing) == sum(one.value is None for one in bare.headlines)
-    assert len(missing) + len(headline_rows.headline_rows(bare.headlines)) == len(CLAIMS)
+    assert len(missing) + len(headline_rows.headlines_table(bare.headlines).lines) == len(CLAIMS)
     assert all(reason for reason, _, _ in missing)
 
 

@@ -142,21 +142,18 @@ def sizes(order: Sequence[str]) -> Axis:
     return names("size", order, "GPUs of the job", labels=dash, room=50, scale=room)
 
 
-def waits(field: str, title: str, seconds_: Sequence[float], end: str = "") -> Axis:
+def waits(field: str, title: str, seconds_: Sequence[float]) -> Axis:
     """Return a logarithmic axis on which these times, s, have room; what is short is on its edge.
 
     Args:
         field: the column.
         title: what it is; the edge is explained behind it.
         seconds_: what is drawn, s.
-        end: the column of the other end.
     """
     low, high = limits(seconds_)
     ticks = [tick for tick in _LONG_TICKS if low <= tick <= high / _LAST_TICK]
     thinned = {"labelOverlap": "greedy", "tickCount": len(ticks)}
-    return Axis(
-        field, f"{title} ({EDGE_NOTE})", "log", (low, high), ticks, TIME, end=end, more=thinned
-    )
+    return Axis(field, f"{title} ({EDGE_NOTE})", "log", (low, high), ticks, TIME, more=thinned)
 
 
 def limits(seconds_: Sequence[float]) -> tuple[float, float]:

@@ -1,6 +1,9 @@
 """The marks: each a table of rows with two axes, as layers to be put over each other.
 
-Every mark takes rows, or what `arrange.data` made of them where charts share rows.
+What they take is the same everywhere: ``rows``, or what `arrange.data` made of them where charts
+share rows; the axes; ``series``, which gives the colour; ``tips``, told under the pointer;
+``where``, a Vega expression that chooses rows (empty = all); ``channels``, more encodings; and
+``style``, Vega's properties of the mark.
 """
 
 from __future__ import annotations
@@ -37,19 +40,7 @@ def mark(
     style: Mapping[str, Any] | None = None,
     **channels: Any,
 ) -> Any:
-    """Return one layer.
-
-    Args:
-        rows: or `arrange.data`.
-        kind: Vega's name of the mark.
-        x: the axis.
-        y: the axis.
-        series: what gives the colour.
-        tips: told under the pointer.
-        where: a Vega expression that chooses rows; empty = all.
-        style: Vega's properties of the mark.
-        channels: more encodings.
-    """
+    """Return one layer; ``kind`` is Vega's name of the mark."""
     import altair as alt
 
     chart = alt.Chart(data(rows) if isinstance(rows, list) else rows)
@@ -83,17 +74,8 @@ def lines(
 ) -> Any:
     """Return a line a series, in its colour and dash; without series, in one colour.
 
-    Args:
-        rows: in any order.
-        x: the axis.
-        y: the axis.
-        series: the lines.
-        step: each value holds until the next x.
-        order: the column along which points are joined; default: x.
-        piece: a column: only rows alike in it are joined; empty = all of a series.
-        where: a Vega expression that chooses rows; empty = all.
-        tips: told under the pointer.
-        style: Vega's properties of a line.
+    With ``step`` each value holds until the next x. Points are joined along the column ``order``
+    (default: x), and with ``piece`` only those of rows alike in that column.
     """
     more: dict[str, Any] = {"order": f"{order or x.field}:Q"}
     if piece:
@@ -127,7 +109,7 @@ def dots(
     channels: Mapping[str, Any] | None = None,
     **style: Any,
 ) -> Any:
-    """Return a dot a row, with Vega's properties of a point, and perhaps more encodings."""
+    """Return a dot a row."""
     look = {"filled": True, "size": 45, "opacity": 1} | style
     return mark(
         rows, "point", x, y, series=series, tips=tips, where=where, style=look, **(channels or {})
@@ -181,19 +163,7 @@ def texts(
     channels: Mapping[str, Any] | None = None,
     **style: Any,
 ) -> Any:
-    """Return a text a row, from a column.
-
-    Args:
-        rows: or `arrange.data`.
-        x: the axis.
-        y: the axis.
-        text: the column.
-        series: what gives the colour.
-        form: a format of numbers.
-        where: a Vega expression that chooses rows; empty = all.
-        channels: more encodings.
-        style: Vega's properties of a text.
-    """
+    """Return a text a row, from the column ``text``; of numbers in the format ``form``."""
     import altair as alt
 
     told = alt.Text(f"{text}:Q", format=form) if form else alt.Text(f"{text}:N")
@@ -202,24 +172,22 @@ def texts(
     )
 
 
-def guide(*at: float, along: str = "x", field: str = "", rows: Any = None, by: str = "") -> Any:
-    """Return a dotted line across a chart where something changes.
+def guide(*at: float, field: str = "x", rows: Any = None, by: str = "") -> Any:
+    """Return dotted lines up a chart where something changes.
 
     Args:
         at: the numbers on the axis.
-        along: which axis.
-        field: what that axis is of; empty = any.
+        field: what that axis is of.
         rows: in a facet, its `arrange.data`.
         by: in a facet, its column.
     """
     import altair as alt
 
     if rows is None:
-        name = field or along
-        chart = alt.Chart(alt.Data(values=[{name: value} for value in at]))
-        return chart.mark_rule(**_GUIDE).encode(**{along: f"{name}:Q"})
+        chart = alt.Chart(alt.Data(values=[{field: value} for value in at]))
+        return chart.mark_rule(**_GUIDE).encode(x=f"{field}:Q")
     one = alt.Chart(rows).transform_aggregate(rows="count()", groupby=[by])
-    return one.mark_rule(**_GUIDE).encode(**{along: alt.datum(at[0])})
+    return one.mark_rule(**_GUIDE).encode(x=alt.datum(at[0]))
 
 
 def bars(
@@ -236,16 +204,7 @@ def bars(
 ) -> Any:
     """Return bars: beside each other within a name, or stacked, in the order of the series.
 
-    Args:
-        rows: plain rows.
-        value: the axis along the bars.
-        names: the axis of what the bars are of.
-        series: the bars of a name.
-        upright: bars stand.
-        stacked: a name's bars follow each other.
-        text: a column that is written at the end of each bar.
-        tips: told under the pointer.
-        style: Vega's properties of a bar.
+    They lie along ``value``, or stand (``upright``); the column ``text`` is written at their ends.
     """
     import altair as alt
 
@@ -293,12 +252,14 @@ def forest(
 ) -> list[Any]:
     """Return a dot a row at ``value``, the span from ``low`` to ``high`` through it.
 
+    Rows in which ``low`` is null have no span. Without series spans are blue, dots black.
+
     Args:
-        rows: plain rows, or data.
+        rows: or data.
         value: the axis of the dots and spans.
         names: the axis of what they are of.
-        series: what gives colours; None: blue spans with black dots.
-        low: the column where a span begins; rows in which it is null have none.
+        series: what gives colours.
+        low: the column where a span begins.
         high: the column where it ends.
         tick: a column that is a stroke instead.
         beside: the series of a name stand beside each other.
@@ -400,20 +361,10 @@ def heat(
     where: str = "",
     **style: Any,
 ) -> Any:
-    """Return a cell a row, shaded by a number.
+    """Return a cell a row, shaded by a number: by ``color`` or by ``opacity``.
 
-    Args:
-        rows: plain rows, or data.
-        x: the axis, with an end unless it is of ordinals.
-        y: the axis, likewise.
-        value: the column of the number.
-        scale: Vega's properties of the scale of shades.
-        title: of the legend.
-        legend: Vega's properties of the legend.
-        tips: told under the pointer.
-        channel: ``color`` or ``opacity``.
-        where: a Vega expression that chooses rows.
-        style: Vega's properties of a rectangle.
+    The axes have an end unless they are of ordinals; ``scale`` and ``legend`` are Vega's properties
+    of the shades and of their legend.
     """
     import altair as alt
 

@@ -35,7 +35,7 @@ class Series:
         symbol: ``stroke``, ``square`` or, empty, what the mark is.
         font: size of the legend's type, px.
         where: the side of the chart that the legend is on.
-        more: more of Vega's properties of a legend.
+        columns: of the legend; 0 = as many as its room has.
     """
 
     field: str

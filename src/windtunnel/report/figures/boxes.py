@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.arrivals import hourly_boxes
@@ -27,12 +28,11 @@ def _gpus(series: Series) -> Answer:
     table = in_order(box_statistics(chosen.jobs, "num_gpus", by="workload"), series)
     answer = counted(table, "workload")
     beyond = sum(sum(answer.table[name].to_pylist()) for name in ("outliers_low", "outliers_high"))
-    notes = [*chosen.notes]
+    notes = chosen.notes
     if beyond:
-        notes.append(
-            f"{beyond:,} jobs lie beyond the whiskers (1.5 interquartile ranges) and are not drawn."
-        )
-    return Answer(answer.table, answer.n, answer.left_out, answer.why, tuple(notes))
+        told = "lie beyond the whiskers (1.5 interquartile ranges) and are not drawn."
+        notes = (*notes, f"{beyond:,} jobs {told}")
+    return replace(answer, notes=notes)
 
 
 def _draw_gpus(table: pa.Table, look: Look) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def _noted(answer: Answer, fact: str, what: str, last: float) -> Answer:
     beyond = answer.n - reached[-1] if reached and answer.table.num_rows else 0
     if beyond and "workload" not in answer.table.column_names:
         notes.append(f"{plural(beyond, 'job')} beyond the last point, {duration(last)}.")
-    return Answer(answer.table, answer.n, answer.left_out, answer.why, tuple(notes))
+    return replace(answer, notes=tuple(notes))
 
 
 def _run_times_and_use(sources: Sources) -> FigureData:
@@ -91,9 +92,7 @@ def by_workload(series: Series, value: str, at: Sequence[float]) -> Answer:
     table = count_cdf(chosen.jobs, fact, at, by="workload", where="gpu")
     what = "run time" if value == "duration" else "wait"
     answer = _noted(counted(in_order(table, series), "workload"), fact, what, at[-1])
-    return Answer(
-        answer.table, answer.n, answer.left_out, answer.why, (*answer.notes, *chosen.notes)
-    )
+    return replace(answer, notes=(*answer.notes, *chosen.notes))
 
 
 def in_order(table: pa.Table, series: Series) -> pa.Table:

@@ -114,9 +114,7 @@ _MANY = 5
 
 def _workers(series: Series, column: str) -> Answer:
     tasks = tasks_of(series)
-    table = series.answers.get("colocation")
-    if table is None:
-        table = series.answers["colocation"] = colocation(tasks)
+    table = series.once("colocation", partial(colocation, tasks))
     found = table.to_pylist()
     total = sum(row[column] for row in found)
     if not total:

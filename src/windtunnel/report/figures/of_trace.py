@@ -59,7 +59,7 @@ def _waits(series: Series) -> Answer:
     if beyond:
         share = 100 * beyond / answer.n
         notes = (f"{beyond:,} jobs ({share:.1f} %) lie beyond the whiskers and are not drawn.",)
-    return Answer(filled, answer.n, answer.left_out, answer.why, notes)
+    return replace(answer, table=filled, notes=notes)
 
 
 def _draw_waits(table: pa.Table, look: Look) -> Any:
@@ -154,9 +154,7 @@ _NO_TIMES = "no GPU job has a submission, a start and an end"
 
 
 def _levels(series: Series, of: str) -> Answer:
-    if "levels" not in series.answers:
-        series.answers["levels"] = _usage(series)
-    table = series.answers["levels"]
+    table = series.once("levels", partial(_usage, series))
     if not table.num_rows:
         return Answer(table, 0, 0)
 

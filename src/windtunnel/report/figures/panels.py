@@ -1,4 +1,10 @@
-"""Panels of figures: curves, steps and bars, and how several panels become one figure."""
+"""Panels of figures: curves, steps, bars and boxes, and how several become one figure.
+
+Every panel takes ``rows`` of a figure's table, the ``look`` that gives colours and dashes, its
+``title`` as `heading` returned it, and the ``width`` of its plotting area, px (of lying bars and
+boxes with the room for names beyond `AXIS`). ``entries`` are the texts of its legend, by series
+(default: `with_n`), and ``room`` the names of all panels, so that they align (default: its own).
+"""
 
 from __future__ import annotations
 
@@ -70,7 +76,6 @@ def curves(
     series: str,
     title: Any,
     width: float,
-    height: float = HEIGHT,
     step: bool = False,
     guides: Sequence[float] = (),
     entries: dict[str, str] | None = None,
@@ -80,21 +85,9 @@ def curves(
 ) -> Any:
     """Return a panel of curves, one a series, each in its colour and dash, with n in the legend.
 
-    Args:
-        rows: with the axes' fields, ``series`` and ``n``; in order along each curve.
-        look: colours and dashes.
-        x: the axis.
-        y: the axis.
-        series: the column of the series.
-        title: what `heading` returned.
-        width: of the plotting area, px.
-        height: of the plotting area, px.
-        step: the value holds until the next x.
-        guides: x of thin vertical lines.
-        entries: series -> legend entry; default `with_n`.
-        paint: series -> colour and dash; default: as the look says.
-        piece: a column: only rows alike in it are joined by a line; default: all of a series.
-        more_layers: drawn over the curves.
+    Rows have the axes' fields, the column ``series`` and ``n``, in order along each curve; thin
+    vertical lines stand at ``guides``. ``step`` and ``piece`` are those of `marks.lines`, and
+    ``paint`` gives a series another colour and dash than the look.
     """
     texts = entries if entries is not None else with_n(rows, series)
     if paint is None:
@@ -119,7 +112,7 @@ def curves(
     up = replace(y, room=AXIS - 18)
     line = marks.lines(values, x, up, drawn, step=step, strokeWidth=1.4, piece=piece and "piece")
     layers = [marks.guide(*guides, field=x.field), line] if guides else [line]
-    return over(*layers, *more_layers, width=width, height=height, title=title)
+    return over(*layers, *more_layers, width=width, height=HEIGHT, title=title)
 
 
 def bars(
@@ -135,19 +128,10 @@ def bars(
     entries: dict[str, str] | None = None,
     room: Sequence[str] | None = None,
 ) -> Any:
-    """Return a panel of horizontal bars, the number at the end of each.
+    """Return a panel of horizontal bars, the number at the end of each as ``text`` writes it.
 
-    Args:
-        rows: with the value's field, ``line``, ``series`` and ``n``; those of a line together.
-        look: colours.
-        value: the axis along the bars.
-        line: the column of the names down the side.
-        series: the column of the bars of a name.
-        title: what `heading` returned.
-        width: of the plotting area, px, including room for the names beyond `AXIS`.
-        text: value -> the number beside the bar.
-        entries: series -> legend entry; default `with_n`.
-        room: names of all panels, so that they align; default: this one's.
+    Rows have the value's field, the columns ``line`` (the names down the side) and ``series`` (the
+    bars of a name), and ``n``; those of a line follow each other.
     """
     named = entries if entries is not None else with_n(rows, series)
     texts = {name: named[name] for name in sorted(named, key=lambda x: look.place(x, list(named)))}
@@ -270,17 +254,17 @@ def boxes(
     width: float,
     room: Sequence[str] | None = None,
 ) -> Any:
-    """Return a panel of lying box plots: whiskers, box from q1 to q3, median.
+    """Return a panel of lying box plots: whiskers, box from q1 to q3, median (`marks.BOX`).
 
     Args:
-        rows: ``whisker_low``, ``q1``, ``median``, ``q3``, ``whisker_high``.
+        rows: `marks.BOX`.
         look: colours.
         value: the axis along the boxes.
         names: the series of each row, for its colour.
         entries: what stands beside each row.
-        title: what `heading` returned.
-        width: of the plotting area, px, including room for the names beyond `AXIS`.
-        room: entries of all panels, so that they align; default: this one's.
+        title: see above.
+        width: see above.
+        room: entries of all panels.
     """
     extent = names_room(room if room is not None else entries, look)
     across = names_of("entry", entries, room=extent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.recurrence import recurrence
@@ -49,7 +50,7 @@ def _templates(series: Series) -> Answer:
     answer = counted(recurrence(jobs, _RUNS))
     by_user = answer.table["by_user"][0].as_py() if answer.table.num_rows else 0
     notes = (f"{by_user:,} jobs without a template count to their user.",) if by_user else ()
-    return Answer(answer.table, answer.n, answer.left_out, answer.why, notes)
+    return replace(answer, notes=notes)
 
 
 def _templates_panel(rows: list[Row], look: Look, **how: Any) -> Any:

@@ -60,7 +60,7 @@ def tasks_of(series: Series) -> Any:
 
 
 def _asked_and_used(series: Series, resource: str) -> Answer:
-    table = _request_use(series)
+    table = series.once("request_use", partial(request_use_cdfs, tasks_of(series)))
     mine = [resource, "gpu_mem"] if resource == "mem" else [resource]
     part = table.filter(pc.is_in(table["resource"], value_set=pa.array(mine)))
     part = part.filter(pc.greater(part["n"], 0))
@@ -70,15 +70,6 @@ def _asked_and_used(series: Series, resource: str) -> Answer:
     n = max(row["n"] for row in firsts.values())
     left_out = min(row["left_out"] for row in firsts.values())
     return Answer(part, n, left_out, notes=_beyond(part, "resource", "kind"))
-
-
-def _request_use(series: Series) -> pa.Table:
-    """Return the curves of all resources, computed once a trace."""
-    tasks = tasks_of(series)
-    found = series.answers.get("request_use")
-    if found is None:
-        found = series.answers["request_use"] = request_use_cdfs(tasks)
-    return found
 
 
 def _asked_panel(rows: list[Row], look: Look, **how: Any) -> Any:
@@ -174,9 +165,7 @@ def _loads(series: Series, *, network: bool) -> Answer:
     tasks = tasks_of(series)
     if not known_columns(tasks, ("read", *_LOADS)):
         raise Lacking("the tasks table has no measurements of nodes and network")
-    table = series.answers.get("node_load")
-    if table is None:
-        table = series.answers["node_load"] = node_load_cdfs(tasks)
+    table = series.once("node_load", partial(node_load_cdfs, tasks))
     is_network = pc.equal(table["value"], "network")
     part = table.filter(is_network if network else pc.invert(is_network))
     part = part.filter(pc.greater(part["n"], 0)).rename_columns({"value": "metric"})

@@ -59,7 +59,7 @@ def _thinned(answer: Answer, column: str, fact: str) -> Answer:
     if last is not None and last < 100:  # noqa: PLR2004 (percent)
         noun = "jobs" if column == "count" else "GPU time"
         notes.append(f"{100 - last:.3g} % of the {noun} is of jobs with more than 1,024 GPUs.")
-    return Answer(table.filter(pa.array(kept)), answer.n, answer.left_out, answer.why, tuple(notes))
+    return replace(answer, table=table.filter(pa.array(kept)), notes=tuple(notes))
 
 
 def _gpus_panel(rows: list[Row], look: Look, **how: Any) -> Any:

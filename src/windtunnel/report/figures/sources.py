@@ -16,7 +16,7 @@ from windtunnel.report.names import labels
 from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windtunnel.traces.trace import Trace
 
@@ -38,6 +38,12 @@ class Series:
     label: str
     trace: Trace
     answers: dict[str, pa.Table] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], pa.Table]) -> pa.Table:
+        """Return a table that several panels are drawn from, made at the first call."""
+        if key not in self.answers:
+            self.answers[key] = make()
+        return self.answers[key]
 
     @cached_property
     def chosen(self) -> Chosen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,7 @@ def _jobs(series: Series) -> Answer:
     table = arrivals_by(
         series.trace.jobs, "hour_of_week", epoch=about.epoch, zone=about.zone
     ).rename_columns({"per_hour": "rate"})
-    answer = counted(table)
-    note = f"hours of {clock_of(series)}."
-    return Answer(table, answer.n, answer.left_out, answer.why, (note,))
+    return replace(counted(table), notes=(f"hours of {clock_of(series)}.",))
 
 
 def _tasks(series: Series) -> Answer:
@@ -56,9 +55,8 @@ def _asked(series: Series, asking: Any, time: str) -> Answer:
     table = requests_over_week(asking, epoch=about.epoch, zone=about.zone, time=time)
     if not table.num_rows:
         return Answer(table, 0, 0)
-    answer = counted(table)
     reasons = table["why"][0].as_py()
-    return Answer(table.drop_columns(["why"]), answer.n, answer.left_out, reasons)
+    return replace(counted(table.drop_columns(["why"])), why=reasons)
 
 
 def _requests(series: Series, resource: str) -> Answer:
