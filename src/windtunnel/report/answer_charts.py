@@ -29,16 +29,10 @@ def part_bars(
     corner: str = "",
     shown: Sequence[str] | None = None,
 ) -> Any:
-    """Return horizontal bars, each made of parts.
+    """Return horizontal bars, each made of parts that follow each other in order.
 
-    Args:
-        rows: with the keys ``of`` (the bar's name), ``part`` and ``value``.
-        of: key of the bars' names.
-        parts: names of the parts, in the order in which they follow each other.
-        value: key of the numbers.
-        title: of the value axis, with its unit.
-        corner: of the axis of names.
-        shown: order of the bars; None = as they come.
+    Rows have the bar's name in the column ``of``, their ``part``, and a number in the column
+    ``value``, whose ``title`` has its unit. Bars stand as ``shown`` orders them, else as they come.
     """
     order = list(dict.fromkeys(shown or (row[of] for row in rows)))
     drawn = marks.bars(
@@ -55,16 +49,7 @@ def part_bars(
 def part_columns(
     rows: Sequence[Row], *, at: str, parts: Sequence[str], value: str, title: str, corner: str
 ) -> Any:
-    """Return upright bars, each made of parts, one for each hour of the day.
-
-    Args:
-        rows: with the keys ``at`` (the hour, 0 to 23), ``part`` and ``value``.
-        at: key of the bars' places.
-        parts: names of the parts, lowest first.
-        value: key of the numbers.
-        title: of the value axis, with its unit.
-        corner: of the other axis.
-    """
+    """Return upright bars as `part_bars` does, one for each hour of the day: 0 to 23 in ``at``."""
     hours = Axis(at, corner, domain=(-0.7, 23.7), ticks=(0, 6, 12, 18), grid=False)
     drawn = marks.bars(
         rows, Axis(value, title), hours, _parts(parts), upright=True, stacked=True, width=9
@@ -75,15 +60,9 @@ def part_columns(
 def curves(
     rows: Sequence[Row], *, x: str, y: str, x_title: str, y_title: str, names: Sequence[str]
 ) -> Any:
-    """Return curves over a number, a colour each.
+    """Return curves over a number, a colour each, the first in black.
 
-    Args:
-        rows: with the keys ``name``, ``x`` and ``y``.
-        x: key of the abscissa.
-        y: key of the ordinate.
-        x_title: with its unit.
-        y_title: with its unit.
-        names: the curves, the first in black.
+    Rows have the curve's ``name`` and the columns ``x`` and ``y``, whose titles have their units.
     """
     across = Axis(x, x_title, grid=False, scale={"nice": False})
     drawn = marks.lines(list(rows), across, Axis(y, y_title), Series("name", names), strokeWidth=2)
@@ -98,23 +77,14 @@ def _parts(parts: Sequence[str]) -> Series:
 def wait_spans(rows: Sequence[Row], *, of: str, corner: str) -> Any:
     """Return spans of waits on a logarithmic axis: a line from low to high, a dot in between.
 
-    Args:
-        rows: with the keys ``of``, ``low``, ``middle`` and ``high`` (s, not under 1).
-        of: key of the spans' names.
-        corner: of the axis of names.
+    Rows have a span's name in the column ``of``; ``low``, ``middle``, ``high`` (s, not under 1).
     """
     ends = [row[key] for row in rows for key in ("low", "high")]
     return _spans(rows, waits("middle", "Wait", ends), of, corner)
 
 
 def difference_spans(rows: Sequence[Row], *, of: str, title: str) -> Any:
-    """Return differences with their intervals around a line at 0.
-
-    Args:
-        rows: with the keys ``of``, ``low``, ``middle``, ``high``.
-        of: key of the names.
-        title: of the value axis, with its unit.
-    """
+    """Return differences with their intervals around a line at 0; rows as in `wait_spans`."""
     return _spans(rows, Axis("middle", title), of, None, guides=[0.0])
 
 

@@ -77,7 +77,7 @@ def top_table(
     columns: Columns,
     rows: Sequence[Row],
     by: str,
-    rest: Callable[[Sequence[Row]], Row],
+    rest: Callable[[Any], Row],
 ) -> Table:
     """Return a table of the first rows, and one for all others together.
 

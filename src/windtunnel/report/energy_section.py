@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import measures, power_charts, sections
 from windtunnel.report.curves import named
-from windtunnel.report.measures import Measure
+from windtunnel.report.measures import Measure, optional
 from windtunnel.report.result import Drawing, Part
 
 if TYPE_CHECKING:
@@ -80,67 +80,33 @@ MEASURES: tuple[Measure, ...] = (
     Measure("energy_j", "Energy", "energy", "low", _ENERGY, "everything, the building included"),
     Measure("jobs_j", "of jobs\u2019 GPUs", "energy", "low", _ENERGY, "GPUs while jobs hold them"),
     Measure("idle_j", "of idle GPUs", "energy", "low", _ENERGY, "GPUs that no job holds"),
-    Measure(
-        *("host_j", "of hosts", "energy", "low", _ENERGY),
-        doc="nodes besides their GPUs, and nodes asleep",
-        optional=True,
-    ),
-    Measure(
-        *("overhead_j", "of the building", "energy", "low", _ENERGY),
-        doc="PUE - 1 of all other draw",
-        optional=True,
-    ),
-    Measure("carbon_kg", "Carbon", "carbon", "low", _ENERGY, "energy x intensity", optional=True),
-    Measure("cost", "Cost", "number", "low", _ENERGY, "in the tariff\u2019s money", optional=True),
+    optional("host_j", "of hosts", "energy", "low", _ENERGY,
+             "nodes besides their GPUs, and nodes asleep"),
+    optional("overhead_j", "of the building", "energy", "low", _ENERGY,
+             "PUE - 1 of all other draw"),
+    optional("carbon_kg", "Carbon", "carbon", "low", _ENERGY, "energy x intensity"),
+    optional("cost", "Cost", "number", "low", _ENERGY, "in the tariff\u2019s money"),
     Measure("mean_power_w", "Mean", "power", "low", _POWER, "of the building, over the run"),
     Measure("peak_power_w", "Peak", "power", "low", _POWER, "of the building"),
-    Measure(
-        *("capped_time", "Time at the cap", "duration", "low", _POLICY),
-        doc="time in which some job waited for power alone",
-        optional=True,
-    ),
-    Measure(
-        *("num_cuts", "Jobs stopped at the cap", "count", "low", _POLICY),
-        doc="times a running job was stopped because the cap fell",
-        optional=True,
-    ),
-    Measure(
-        *("limited_gpu_time", "GPU time lost to limits", "gpu_time", "low", _POLICY),
-        doc="GPU time held, less work done: what power limits (and slow-downs, if any) cost",
-        optional=True,
-    ),
-    Measure(
-        *("num_shifted", "Jobs shifted", "count", None, _POLICY),
-        doc="jobs held after their submission for a better time",
-        optional=True,
-    ),
-    Measure(
-        *("avg_shift", "Shift, mean", "duration", "low", _POLICY),
-        doc="how long these were held",
-        optional=True,
-    ),
-    Measure(
-        *("num_late", "Shifted jobs too late", "count", "low", _POLICY),
-        doc="jobs that may be shifted and were not over by their deadline",
-        optional=True,
-    ),
-    Measure(
-        *("num_pauses", "Pauses", "count", None, _POLICY),
-        doc="times a running job was stopped to go on at a better time",
-        optional=True,
-    ),
-    Measure(
-        *("node_time_asleep", "Nodes asleep", "node_time", "high", _POLICY),
-        doc="node-hours powered off",
-        optional=True,
-    ),
-    Measure(
-        *("slept_j", "Saved by sleep", "energy", "high", _POLICY),
-        doc="what the sleeping nodes would have drawn idle, less what they drew",
-        optional=True,
-    ),
-    Measure("num_wakes", "Nodes woken", "count", "low", _POLICY, "nodes woken", optional=True),
-)
+    optional("capped_time", "Time at the cap", "duration", "low", _POLICY,
+             "time in which some job waited for power alone"),
+    optional("num_cuts", "Jobs stopped at the cap", "count", "low", _POLICY,
+             "times a running job was stopped because the cap fell"),
+    optional("limited_gpu_time", "GPU time lost to limits", "gpu_time", "low", _POLICY,
+             "GPU time held, less work done: what power limits (and slow-downs, if any) cost"),
+    optional("num_shifted", "Jobs shifted", "count", None, _POLICY,
+             "jobs held after their submission for a better time"),
+    optional("avg_shift", "Shift, mean", "duration", "low", _POLICY, "how long these were held"),
+    optional("num_late", "Shifted jobs too late", "count", "low", _POLICY,
+             "jobs that may be shifted and were not over by their deadline"),
+    optional("num_pauses", "Pauses", "count", None, _POLICY,
+             "times a running job was stopped to go on at a better time"),
+    optional("node_time_asleep", "Nodes asleep", "node_time", "high", _POLICY,
+             "node-hours powered off"),
+    optional("slept_j", "Saved by sleep", "energy", "high", _POLICY,
+             "what the sleeping nodes would have drawn idle, less what they drew"),
+    optional("num_wakes", "Nodes woken", "count", "low", _POLICY, "nodes woken"),
+)  # fmt: skip
 #: Values no larger than this are nothing.
 _NOTHING = 1e-12
 

@@ -11,6 +11,7 @@ import numpy as np
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import on_page, over
 from windtunnel.report.chart.axes import Axis
+from windtunnel.report.columns import rows_table
 from windtunnel.report.format import count, plural
 from windtunnel.report.llm_charts import (
     HEIGHT,
@@ -32,6 +33,7 @@ from windtunnel.serving.llm_limits import AT_MOST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.report.columns import Columns
     from windtunnel.serving import Limits, LlmModel, LlmOutcome, RequestTrace
     from windtunnel.serving.llm_capacity import LlmChoice
     from windtunnel.serving.llm_replay import Replay
@@ -42,6 +44,7 @@ _WORDS = {
     "tpot": "time per output token (TPOT)",
     "e2e": "time to the last token",
 }
+_POINTS = ("mean", "p50", "p90", "p99")
 _ROWS = {**LATENCIES, "itl": "Between tokens, s"}
 #: Facts that are told where there is something to tell.
 _FACTS = (
@@ -169,32 +172,31 @@ def _facts(figures: dict[str, Any]) -> list[Fact]:
 
 
 def _latencies(figures: dict[str, Any]) -> Table:
-    lines = [
-        Line(
-            _ROWS[name],
-            [Cell(_text(figures[f"{point}_{name}"])) for point in ("mean", "p50", "p90", "p99")],
-        )
-        for name in _ROWS
+    rows = [
+        [words, *(_text(figures[f"{point}_{name}"]) for point in _POINTS)]
+        for name, words in _ROWS.items()
     ]
-    return Table("", ["mean", "P50", "P90", "P99"], lines)
+    return table_of(["", "mean", "P50", "P90", "P99"], rows)
 
 
 def _rates(by_rate: list[dict[str, Any]]) -> Table:
-    keys = ("goodput", "p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "utilization")
-    lines = [
-        Line(
-            f"{row['rate']:.4g}",
-            [Cell(f"{100 * row['slo_attainment']:.2f}"), *(Cell(_text(row[k])) for k in keys)],
-        )
-        for row in by_rate
-    ]
-    columns = ["within all SLOs, %", "goodput, 1/s", "P50 TTFT, s", "P99 TTFT, s"]
-    columns += ["P50 TPOT, s", "P99 TPOT, s", "time in iterations, 0 to 1"]
-    return Table("Requests/s", columns, lines)
+    rows = [{**row, "within": f"{100 * row['slo_attainment']:.2f}"} for row in by_rate]
+    return rows_table("Requests/s", _RATES, rows, "rate", "{:.4g}".format)
 
 
 def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+_RATES: Columns = (
+    ("within all SLOs, %", "within", str),
+    ("goodput, 1/s", "goodput", _text),
+    ("P50 TTFT, s", "p50_ttft", _text),
+    ("P99 TTFT, s", "p99_ttft", _text),
+    ("P50 TPOT, s", "p50_tpot", _text),
+    ("P99 TPOT, s", "p99_tpot", _text),
+    ("time in iterations, 0 to 1", "utilization", _text),
+)
 
 
 _PRICES = {"gpus": "GPUs", "energy_kwh": "kWh", "carbon_kg": "carbon, kg", "money": "money"}
@@ -223,7 +225,10 @@ def llm_capacity_result(
             Part("What was tried", tables=[("", _tried(found, limits))], page_only=True),
         ],
         notes=[
-            *(f"limit: {name} {_side(name)} {bound:g}" for name, bound in limits.bounds.items()),
+            *(
+                f"limit: {name} at {'most' if name in AT_MOST else 'least'} {bound:g}"
+                for name, bound in limits.bounds.items()
+            ),
             *(f"{_name(one)}: {one.reason}" for one in choices if one.found is None),
         ],
     )
@@ -236,10 +241,6 @@ def _capacity_headline(best: LlmChoice) -> str:
     words = f"{plural(found.replicas, 'replica')} on {plural(found.gpus, 'GPU')} {keep} every limit"
     fewer = found.met.get(found.replicas - 1)
     return f"{words}; one fewer does not." if fewer is False else f"{words}."
-
-
-def _side(name: str) -> str:
-    return "at most" if name in AT_MOST else "at least"
 
 
 def _name(choice: LlmChoice) -> str:
@@ -263,7 +264,12 @@ def _prices(found: Sequence[LlmChoice]) -> Table:
 
 def _tried(found: Sequence[LlmChoice], limits: Limits) -> Table:
     rows = [
-        [_name(one), str(n), *(_text(figures[name]) for name in limits.bounds), _met(one, n)]
+        [
+            _name(one),
+            str(n),
+            *(_text(figures[name]) for name in limits.bounds),
+            "yes" if one.found.met[n] else "no",
+        ]
         for one in found
         if one.found is not None
         for n, figures in sorted(one.found.tried.items())
@@ -271,13 +277,8 @@ def _tried(found: Sequence[LlmChoice], limits: Limits) -> Table:
     return table_of(["set-up", "replicas", *limits.bounds, "keeps all limits"], rows)
 
 
-def _met(choice: LlmChoice, replicas: int) -> str:
-    return "yes" if choice.found is not None and choice.found.met[replicas] else "no"
-
-
 #: Dots of a chart, at most: requests are drawn evenly over the log.
 _MOST = 1000
-_POINTS = ("mean", "p50", "p90", "p99")
 
 
 def replay_result(found: Replay) -> Result:

@@ -59,9 +59,6 @@ def llm_sweep_result(
     drawn = [*([_SHARE] if promised else []), *_DRAWN]
     charts = functools.partial(sweep_chart, shown, lambda _: drawn) if is_sweep else None
 
-    def table() -> pa.Table:
-        return pa.Table.from_pylist(list(rows))
-
     return Result(
         title="Language models: what changes" if is_sweep else "Language models: what if",
         subtitle=[
@@ -73,7 +70,7 @@ def llm_sweep_result(
         parts=_swept(shown, drawn, len(requests)) if is_sweep else [_compared(shown)],
         notes=[f"SLO: {name.upper()} of at most {limit:g} s" for name, limit in promised.items()],
         data={"rows": list(rows)},
-        table=table,
+        table=lambda: pa.Table.from_pylist(list(rows)),
         chart=charts,
     )
 

@@ -7,6 +7,7 @@ and the terminal both draw from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, percent
@@ -20,6 +21,8 @@ Kind = Literal[
     "duration", "count", "number", "percent", "index", "gpu_time",
     "energy", "power", "carbon", "node_time", "word",
 ]  # fmt: skip
+#: Which way is good; None where neither is.
+Better = Literal["low", "high"] | None
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
 #: What a metric is counted in where it is written as a number, by kind; the others have no unit.
@@ -53,7 +56,7 @@ class Measure:
     key: str
     label: str
     kind: Kind
-    better: Literal["low", "high"] | None
+    better: Better
     group: str
     doc: str = ""
     optional: bool = False
@@ -82,6 +85,10 @@ def own(outcomes: Iterable[Outcome]) -> list[Measure]:
     return [Measure(key, key, "number", None, "Metrics of your own") for key in keys]
 
 
+#: A metric that is shown only where some run has a value other than 0.
+optional = partial(Measure, optional=True)
+
+
 def _spread(name: str, label: str, group: str, kind: Kind, doc: str) -> list[Measure]:
     points = {"avg": "mean", "p50": "median", "p90": "P90", "p99": "P99", "max": "longest"}
     if kind != "duration":
@@ -104,158 +111,82 @@ _JAIN = (
 _HELD = "held GPU time"
 
 
-def _goodput(
-    key: str, label: str, doc: str, *, higher: bool = False, kind: Kind = "percent"
-) -> Measure:
-    return Measure(key, label, kind, "high" if higher else "low", "Goodput", doc, optional=True)
-
-
 #: Of runs with failures (`windtunnel.sim.observe.goodput`).
 _GOODPUT: tuple[Measure, ...] = (
-    _goodput("goodput", "Goodput", f"productive / {_HELD}", higher=True),
-    _goodput("badput_initialization", "Initialisation", f"first startups of jobs / {_HELD}"),
-    _goodput("badput_checkpoint", "Checkpoints", f"writing of checkpoints / {_HELD}"),
-    _goodput("badput_restart", "Restarts", f"what going on after a stop costs / {_HELD}"),
-    _goodput("badput_lost_work", "Lost work", f"work that failures undid / {_HELD}"),
-    _goodput("badput_slowdown", "Slow-downs", f"what slow-downs cost / {_HELD}"),
-    _goodput(
-        "badput_waiting_for_replacement",
-        "Waiting for replacement",
-        f"GPU time that stopped jobs waited for, and did not hold / {_HELD}",
-    ),
-    _goodput(
-        "ettr",
-        "Effective training time ratio",
-        "productive time / time from submission to end, jobs weighed by their GPUs",
-        higher=True,
-    ),
-    _goodput(
-        "mttf",
-        "Mean time to failure",
-        "time that jobs ran / failures that stopped them",
-        higher=True,
-        kind="duration",
-    ),
-)
+    optional("goodput", "Goodput", "percent", "high", "Goodput", f"productive / {_HELD}"),
+    optional("badput_initialization", "Initialisation", "percent", "low", "Goodput",
+             f"first startups of jobs / {_HELD}"),
+    optional("badput_checkpoint", "Checkpoints", "percent", "low", "Goodput",
+             f"writing of checkpoints / {_HELD}"),
+    optional("badput_restart", "Restarts", "percent", "low", "Goodput",
+             f"what going on after a stop costs / {_HELD}"),
+    optional("badput_lost_work", "Lost work", "percent", "low", "Goodput",
+             f"work that failures undid / {_HELD}"),
+    optional("badput_slowdown", "Slow-downs", "percent", "low", "Goodput",
+             f"what slow-downs cost / {_HELD}"),
+    optional("badput_waiting_for_replacement", "Waiting for replacement", "percent", "low",
+             "Goodput", f"GPU time that stopped jobs waited for, and did not hold / {_HELD}"),
+    optional("ettr", "Effective training time ratio", "percent", "high", "Goodput",
+             "productive time / time from submission to end, jobs weighed by their GPUs"),
+    optional("mttf", "Mean time to failure", "duration", "high", "Goodput",
+             "time that jobs ran / failures that stopped them"),
+)  # fmt: skip
 MEASURES: tuple[Measure, ...] = (
     *_spread("jct", "Completion time", "Completion", "duration", _JCT),
     *_spread("wait", "Wait", "Waiting", "duration", _WAIT),
     Measure("num_waited", "Jobs that waited", "count", "low", "Waiting", "jobs with a wait over 0"),
     *_spread("bounded_slowdown", "Bounded slowdown", "Waiting", "number", _SLOW),
-    Measure(
-        *("num_missed_deadlines", "Deadlines missed", "count", "low", "Waiting"),
-        doc="jobs that end after their deadline, or have not ended by then",
-        optional=True,
-    ),
-    Measure(
-        *("slo_attainment", "Deadlines met", "percent", "high", "Waiting"),
-        doc="share of the jobs with a deadline that ended by it",
-        optional=True,
-    ),
-    Measure(
-        *("avg_tardiness", "Tardiness, mean", "duration", "low", "Waiting"),
-        doc="time by which finished jobs passed their deadlines, 0 for those in time",
-        optional=True,
-    ),
-    Measure(
-        *("utilization", "Utilisation", "percent", "high", "Cluster"),
-        doc="GPU-seconds held / GPU-seconds up from first submission to last end",
-    ),
-    Measure(
-        *("offered_load", "Offered load", "percent", None, "Cluster"),
-        doc="GPU time that jobs ask for / GPU time up from first to last counted submission",
-    ),
-    Measure(
-        *("stability", "Queue", "word", None, "Cluster"),
-        doc="whether the waiting work settles; if not, waits tell how long the run is",
-    ),
-    Measure(
-        *("makespan", "Makespan", "duration", "low", "Cluster"),
-        doc="last end, counted from time 0 of the trace",
-    ),
-    Measure(
-        *("gpu_time", "GPU time held", "gpu_time", None, "Cluster"),
-        doc="GPUs x seconds on them, overheads of preemption included",
-    ),
-    Measure(
-        *("num_preemptions", "Preemptions", "count", "low", "Cluster"),
-        doc="times a running job was taken off its GPUs",
-        optional=True,
-    ),
-    Measure(
-        *("avg_preempted_time", "Time preempted, mean", "duration", "low", "Cluster"),
-        doc="time a finished job spent off its GPUs after its first start",
-        optional=True,
-    ),
-    Measure(
-        *("reconfigurations_per_job", "Changes a job, mean", "number", "low", "Cluster"),
-        doc="times a job was given other nodes, GPUs, cores or another plan after its first launch",
-        optional=True,
-    ),
-    Measure(
-        *("penalty_gpu_time", "GPU time launching", "gpu_time", "low", "Cluster"),
-        doc="GPU-seconds of launches and changes, without progress",
-        optional=True,
-    ),
-    Measure(
-        *("promises_kept_running", "Promises kept", "percent", "high", "Cluster"),
-        doc="guaranteed jobs at least as fast while running as what was asked for",
-        optional=True,
-    ),
-    Measure(
-        *("jain_user", "Jain\u2019s index over users", "index", "high", "Sharing"),
-        doc=_JAIN.format("user"),
-        optional=True,
-    ),
-    Measure(
-        *("jain_vc", "Jain\u2019s index over virtual clusters", "index", "high", "Sharing"),
-        doc=_JAIN.format("virtual cluster"),
-        optional=True,
-    ),
-    Measure(
-        *("num_failures", "Failures", "count", "low", "Cluster"),
-        doc="times a failure or a killing outage stopped a running job",
-        optional=True,
-    ),
-    Measure(
-        *("num_restarts", "Restarts", "count", None, "Cluster"),
-        doc="times a job went on after a failure or an outage",
-        optional=True,
-    ),
-    Measure(
-        *("lost_gpu_time", "GPU time lost", "gpu_time", "low", "Cluster"),
-        doc="GPU-seconds of work that failures undid",
-        optional=True,
-    ),
+    optional("num_missed_deadlines", "Deadlines missed", "count", "low", "Waiting",
+             "jobs that end after their deadline, or have not ended by then"),
+    optional("slo_attainment", "Deadlines met", "percent", "high", "Waiting",
+             "share of the jobs with a deadline that ended by it"),
+    optional("avg_tardiness", "Tardiness, mean", "duration", "low", "Waiting",
+             "time by which finished jobs passed their deadlines, 0 for those in time"),
+    Measure("utilization", "Utilisation", "percent", "high", "Cluster",
+            "GPU-seconds held / GPU-seconds up from first submission to last end"),
+    Measure("offered_load", "Offered load", "percent", None, "Cluster",
+            "GPU time that jobs ask for / GPU time up from first to last counted submission"),
+    Measure("stability", "Queue", "word", None, "Cluster",
+            "whether the waiting work settles; if not, waits tell how long the run is"),
+    Measure("makespan", "Makespan", "duration", "low", "Cluster",
+            "last end, counted from time 0 of the trace"),
+    Measure("gpu_time", "GPU time held", "gpu_time", None, "Cluster",
+            "GPUs x seconds on them, overheads of preemption included"),
+    optional("num_preemptions", "Preemptions", "count", "low", "Cluster",
+             "times a running job was taken off its GPUs"),
+    optional("avg_preempted_time", "Time preempted, mean", "duration", "low", "Cluster",
+             "time a finished job spent off its GPUs after its first start"),
+    optional("reconfigurations_per_job", "Changes a job, mean", "number", "low", "Cluster",
+             "times a job was given other nodes, GPUs, cores or another plan after its first "
+             "launch"),
+    optional("penalty_gpu_time", "GPU time launching", "gpu_time", "low", "Cluster",
+             "GPU-seconds of launches and changes, without progress"),
+    optional("promises_kept_running", "Promises kept", "percent", "high", "Cluster",
+             "guaranteed jobs at least as fast while running as what was asked for"),
+    optional("jain_user", "Jain\u2019s index over users", "index", "high", "Sharing",
+             _JAIN.format("user")),
+    optional("jain_vc", "Jain\u2019s index over virtual clusters", "index", "high", "Sharing",
+             _JAIN.format("virtual cluster")),
+    optional("num_failures", "Failures", "count", "low", "Cluster",
+             "times a failure or a killing outage stopped a running job"),
+    optional("num_restarts", "Restarts", "count", None, "Cluster",
+             "times a job went on after a failure or an outage"),
+    optional("lost_gpu_time", "GPU time lost", "gpu_time", "low", "Cluster",
+             "GPU-seconds of work that failures undid"),
     *_GOODPUT,
     Measure("num_jobs", "Jobs", "count", None, "Jobs", "jobs in the run"),
     Measure("num_finished", "Finished", "count", "high", "Jobs", "jobs that ran to their end"),
-    Measure(
-        *("num_failed", "Ended by a failure", "count", "low", "Jobs"),
-        doc="jobs that a failure ended",
-        optional=True,
-    ),
-    Measure(
-        *("num_running", "Still running", "count", None, "Jobs"),
-        doc="jobs on GPUs when the run ended",
-        optional=True,
-    ),
-    Measure(
-        *("num_waiting", "Still waiting", "count", "low", "Jobs"),
-        doc="jobs in the queue when the run ended",
-        optional=True,
-    ),
-    Measure(
-        *("num_not_submitted", "Not yet submitted", "count", None, "Jobs"),
-        doc="jobs whose submission lies after the end of the run",
-        optional=True,
-    ),
-    Measure(
-        *("num_rejected", "Rejected", "count", "low", "Jobs"),
-        doc="jobs that fit the cluster at no time",
-        optional=True,
-    ),
-)
+    optional("num_failed", "Ended by a failure", "count", "low", "Jobs",
+             "jobs that a failure ended"),
+    optional("num_running", "Still running", "count", None, "Jobs",
+             "jobs on GPUs when the run ended"),
+    optional("num_waiting", "Still waiting", "count", "low", "Jobs",
+             "jobs in the queue when the run ended"),
+    optional("num_not_submitted", "Not yet submitted", "count", None, "Jobs",
+             "jobs whose submission lies after the end of the run"),
+    optional("num_rejected", "Rejected", "count", "low", "Jobs",
+             "jobs that fit the cluster at no time"),
+)  # fmt: skip
 BY_KEY: dict[str, Measure] = {measure.key: measure for measure in MEASURES}
 
 

@@ -155,6 +155,8 @@ def _fairness(outcomes: Mapping[str, Outcome]) -> Part:
     return Part("Is it fair, does anybody starve?", tables=tables, terms=terms, key=key)
 
 
+_EDGE = "The dot on the left edge is the share of jobs that started within a second."
+_LONGEST = "How long the job that has waited longest for its first start has waited so far."
 _OVER_TIME = ("utilization", "queue", "oldest", "types", "fragments")
 _RATIO = f"{findings.MARKED_RATIO:g}"
 
@@ -174,43 +176,30 @@ def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Drawing]:
     finished = any(outcome.metrics()["num_finished"] for outcome in outcomes.values())
     base = _first(outcomes)
     behind = f" The thin line is {base}." if len(outcomes) > 1 else ""
-    drawn = {
-        "wait": (
-            *("How long jobs wait", "Higher is better. The dot on the left edge is the share"),
-            *(" of jobs that started within a second.", started, charts.wait_cdf),
-        ),
-        "jct": (
-            *("How long jobs take, submission to end", "Higher is better: more jobs are done"),
-            *(" within that time.", finished, charts.jct_cdf),
-        ),
-        "utilization": (
-            *("GPUs in use over time", "Share of the cluster\u2019s GPUs held by jobs."),
-            *(behind, started, charts.utilization),
-        ),
-        "queue": (
-            *("Jobs waiting over time", "Preempted jobs wait, too."),
-            *(behind, started, charts.queue),
-        ),
-        "oldest": (
-            *("The oldest waiting job", "How long the job that has waited longest"),
-            *(f" for its first start has waited so far.{behind}", started, charts.oldest),
-        ),
-        "sizes": (
-            *("Waits by job size", "A line runs from the median to P99 of the class\u2019s waits,"),
-            *(" the dot is P90.", started, charts.waits_by_size),
-        ),
-        "shares": (
-            *("Who the jobs are", "Share of all jobs, and of all the GPU time they held,"),
-            *(" by the size of the job.", started, None),
-        ),
-    }
+    drawn = (
+        ("wait", "How long jobs wait", started, charts.wait_cdf,
+         f"Higher is better. {_EDGE}"),
+        ("jct", "How long jobs take, submission to end", finished, charts.jct_cdf,
+         "Higher is better: more jobs are done within that time."),
+        ("utilization", "GPUs in use over time", started, charts.utilization,
+         f"Share of the cluster\u2019s GPUs held by jobs.{behind}"),
+        ("queue", "Jobs waiting over time", started, charts.queue,
+         f"Preempted jobs wait, too.{behind}"),
+        ("oldest", "The oldest waiting job", started, charts.oldest,
+         f"{_LONGEST}{behind}"),
+        ("sizes", "Waits by job size", started, charts.waits_by_size,
+         "A line runs from the median to P99 of the class\u2019s waits, the dot is P90."),
+    )  # fmt: skip
     made = {}
-    for key, (title, caption, more, has_data, draw) in drawn.items():
-        chart = partial(draw, outcomes) if draw else partial(
-            charts.shares_by_size, first, len(outcomes)
-        )  # fmt: skip
-        label = labelled(title, outcomes) if draw else title
-        made[key] = Drawing(key, title, caption + more, chart if has_data else _nothing, label)
+    for key, title, has_data, draw, caption in drawn:
+        chart = partial(draw, outcomes) if has_data else _nothing
+        made[key] = Drawing(key, title, caption, chart, labelled(title, outcomes))
+    made["shares"] = Drawing(
+        "shares",
+        "Who the jobs are",
+        "Share of all jobs, and of all the GPU time they held, by the size of the job.",
+        partial(charts.shares_by_size, first, len(outcomes)) if started else _nothing,
+    )
     return made | _figures_of_nodes(outcomes, started=started, behind=behind)
 
 

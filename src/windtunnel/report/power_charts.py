@@ -69,18 +69,10 @@ def power_over_time(books: Mapping[str, Account]) -> Any | None:
             scale={"nice": True},
         )
         along = last if lowest else x
-        layers = [
-            marks.area(mine, along, y, sources, opacity=1, interpolate="step-after"),
-            *(
-                [
-                    marks.steps(
-                        cap, along, replace(y, field="value", end=""), color=_CAP, strokeWidth=1.5
-                    )
-                ]
-                if cap
-                else []
-            ),
-        ]
+        layers = [marks.area(mine, along, y, sources, opacity=1, interpolate="step-after")]
+        if cap:
+            at = replace(y, field="value", end="")
+            layers.append(marks.steps(cap, along, at, color=_CAP, strokeWidth=1.5))
         height = 130 if len(books) <= 2 else 90  # noqa: PLR2004 - small panels where there are many
         panels.append(over(*layers, width=WIDTH, height=height, title=titled(told)))
     if series is not None:

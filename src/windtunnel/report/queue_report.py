@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import part_bars, part_columns
@@ -241,17 +242,15 @@ def _bars(rows: Sequence[Row], name: str, shown: Sequence[str]) -> list[Row]:
 def _size_part(found: WaitCauses, shown: Sequence[str]) -> Part:
     rows = found.by_size()
     table = rows_table("GPUs of the job", _columns(shown), rows, "size", size_text)
-
-    def draw() -> Any:
-        return part_bars(
-            _bars(rows, "size", shown),
-            of="size",
-            parts=[WORDS[cause] for cause in shown],
-            value="minutes",
-            title="Mean wait, minutes",
-            corner="GPUs of the job",
-        )
-
+    draw = partial(
+        part_bars,
+        _bars(rows, "size", shown),
+        of="size",
+        parts=[WORDS[cause] for cause in shown],
+        value="minutes",
+        title="Mean wait, minutes",
+        corner="GPUs of the job",
+    )
     caption = f"Means over all jobs of a size; n = {plural(len(found.rows), 'job')}."
     drawing = Drawing("by-size", "Mean wait by size of the job", caption, draw)
     return Part(
@@ -267,18 +266,15 @@ def _hour_part(found: WaitCauses, trace: Trace, shown: Sequence[str]) -> Part:
     rows = found.by_hour(about.epoch, about.zone)
     zone = clean(about.zone or "UTC")
     clock = f"{zone} time" if about.epoch is not None else "hours since time 0, modulo 24"
-
-    def draw() -> Any:
-        bars = [{**row, "hour": int(row["hour"])} for row in _bars(rows, "hour", shown)]
-        return part_columns(
-            bars,
-            at="hour",
-            parts=[WORDS[cause] for cause in shown],
-            value="minutes",
-            title="Mean wait, minutes",
-            corner=f"Hour of submission, {clock}",
-        )
-
+    draw = partial(
+        part_columns,
+        [{**row, "hour": int(row["hour"])} for row in _bars(rows, "hour", shown)],
+        at="hour",
+        parts=[WORDS[cause] for cause in shown],
+        value="minutes",
+        title="Mean wait, minutes",
+        corner=f"Hour of submission, {clock}",
+    )
     caption = f"Means over the jobs submitted in an hour; n = {plural(len(found.rows), 'job')}."
     drawing = Drawing("by-hour", "Mean wait by hour of submission", caption, draw)
     table = rows_table("Submitted at", _columns(shown), rows, "hour", "{:>2}:00".format)

@@ -30,7 +30,7 @@ def reliability_answer(found: Plan, trace: Trace, gpus_per_node: int) -> Result:
     """Return the answer to "how often to save, how many spares, which nodes to drain?"."""
     best, flights = found.best, found.flights[found.best]
     goodput = with_interval(flights.goodput)
-    nodes = f"{plural(best.spares, 'spare node')}"
+    nodes = plural(best.spares, "spare node")
     headline = (
         f"Save every {duration(best.interval)} of work and hold {nodes}: "
         f"{_share(goodput[0])} of the GPU time held makes progress"

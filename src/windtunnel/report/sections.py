@@ -190,7 +190,7 @@ def vcs_table(outcomes: Mapping[str, Outcome], top: int = TOP_VCS) -> Table | No
     for table in tables:
         for vc, row in table.items():
             held[vc] = max(held.get(vc, 0.0), row["gpu_time"])
-    if not any(_names_vcs(outcome) for outcome in outcomes.values()):
+    if all(run.jobs["vc"].null_count == run.jobs.num_rows for run in outcomes.values()):
         return None
     order = sorted(held, key=lambda vc: (-held[vc], vc))
     shown, rest = order[:top], order[top:]
@@ -199,10 +199,6 @@ def vcs_table(outcomes: Mapping[str, Outcome], top: int = TOP_VCS) -> Table | No
         rows = [_others(outcome, set(shown)) for outcome in outcomes.values()]
         lines.append(_wait_line(f"{count(len(rest))} others", rows))
     return _wait_table("Virtual cluster", outcomes, lines)
-
-
-def _names_vcs(outcome: Outcome) -> bool:
-    return bool(outcome.jobs["vc"].null_count < outcome.jobs.num_rows)
 
 
 def _others(outcome: Outcome, shown: set[str]) -> dict[str, Any]:

@@ -51,10 +51,12 @@ _SETTINGS = {
     "rate": "rate of all models, requests/s",
     "duration": "duration, s",
 }
+_LOWER = "Lower is better; refused requests have no latency."
+#: Measure of a sweep -> what it is called, and which way is better.
 _SWEPT = {
-    "slo_attainment": "Higher is better.",
-    "mean_latency": "Lower is better; refused requests have no latency.",
-    "p99_latency": "Lower is better; refused requests have no latency.",
+    "slo_attainment": ("Attainment", "Higher is better."),
+    "mean_latency": ("Mean latency", _LOWER),
+    "p99_latency": ("P99 latency", _LOWER),
 }
 
 
@@ -132,12 +134,10 @@ def sweep_result(found: Sweep) -> Result:
         known = sorted({size for size in sizes if size is not None})
         n = f" n = {_range(known)} requests a point." if known else ""
         for measure in measures_of(found, axis):
-            title = {"slo_attainment": "Attainment", "mean_latency": "Mean latency"}.get(
-                measure, "P99 latency"
-            )
+            name, better = _SWEPT[measure]
             chart = functools.partial(panel, found.rows, axis, measure)
-            words = f"{title} against {NAMES.get(axis, axis)}"
-            drawn[f"{axis}-{measure}".replace("_", "-")] = (words, _SWEPT[measure] + n, chart)
+            words = f"{name} against {NAMES.get(axis, axis)}"
+            drawn[f"{axis}-{measure}".replace("_", "-")] = (words, better + n, chart)
         title = TITLES[axis]
         sections.append(section(title, [(title, sweep_table(found, axis))], drawn, "sweep"))
     for at, (name, run) in enumerate(found.runs.items()):

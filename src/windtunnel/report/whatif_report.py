@@ -24,7 +24,7 @@ from windtunnel.study.grid.paired import LEAST_DRAWS
 from windtunnel.study.whatif import COVERAGE, DRAWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windtunnel.report.columns import Columns
     from windtunnel.study.fewest_nodes import FewestNodes
@@ -251,20 +251,13 @@ def _facts(by: dict[str, Row]) -> list[Fact]:
     facts = []
     for name in ("avg_wait", "p90_wait", "utilization", "cost"):
         if name in by:
-            row = by[name]
-            facts.append(
-                Fact(_upper(WORDS[name]), _value(name, row["after"]),
-                     note=f"now {_value(name, row['before'])}{_recorded_note(name, row)}")
-            )  # fmt: skip
+            row, words = by[name], WORDS[name]
+            note = f"now {_value(name, row['before'])}"
+            if row["recorded"] is not None:
+                note += f", recorded {_value(name, row['recorded'])}"
+            label = words[0].upper() + words[1:]
+            facts.append(Fact(label, _value(name, row["after"]), note=note))
     return facts
-
-
-def _recorded_note(name: str, row: Row) -> str:
-    return "" if row["recorded"] is None else f", recorded {_value(name, row['recorded'])}"
-
-
-def _upper(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _value(name: str, value: float | None) -> str:
@@ -273,18 +266,14 @@ def _value(name: str, value: float | None) -> str:
     return percent(value) if name == "utilization" else number(value)
 
 
-def _signed(seconds: float) -> str:
-    return duration(seconds) if seconds <= 0 else f"+{duration(seconds)}"
-
-
-def _signed_number(value: float) -> str:
-    return number(value) if value <= 0 else f"+{number(value)}"
+def _signed(value: float, text: Callable[[float], str] = duration) -> str:
+    return text(value) if value <= 0 else f"+{text(value)}"
 
 
 def _change(name: str, value: float | None) -> str:
     if value is None or name in _TIMES:
         return UNKNOWN if value is None or not is_known(value) else _signed(value)
-    text = f"{value * 100:+.1f} points" if name == "utilization" else _signed_number(value)
+    text = f"{value * 100:+.1f} points" if name == "utilization" else _signed(value, number)
     return text.replace("-", MINUS)
 
 

@@ -55,7 +55,7 @@ def _waits(series: Series) -> Answer:
     answer = counted(table, "num_gpus", lacking="a number of GPUs")
     filled = answer.table.filter(pc.greater(answer.table["n"], 0))
     beyond = sum(filled["outliers_high"].to_pylist()) + sum(filled["outliers_low"].to_pylist())
-    notes = ()
+    notes: tuple[str, ...] = ()
     if beyond:
         share = 100 * beyond / answer.n
         notes = (f"{beyond:,} jobs ({share:.1f} %) lie beyond the whiskers and are not drawn.",)
