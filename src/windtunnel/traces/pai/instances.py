@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import STATUS, Alike, Pairs, alike, among, numbered
+from windtunnel.traces.pai.joins import STATUS, Alike, ByHash, alike, among, numbered
 from windtunnel.traces.pai.spool import Codes, Growing, Numbers, Texts, as_floats, known
 
 if TYPE_CHECKING:
@@ -119,7 +119,10 @@ class _Tasks:
     """The tasks that instances name, looked up some rows at a time."""
 
     def __init__(self, keys: pa.Table) -> None:
-        self._pairs = Pairs(keys)
+        names = [keys[name].combine_chunks() for name in _TASK]
+        places = np.arange(len(keys), dtype=np.int32)
+        self._places = ByHash(_hashes_of(names), places, lambda some: _taken(names, some))
+        self._rows_of = np.append(keys["row"].to_numpy(), np.int32(-1))
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._task = Growing(np.int32)
@@ -142,12 +145,38 @@ class _Tasks:
             return
         names = [pa.concat_arrays([batch[name] for batch in self._waiting]) for name in _TASK]
         self._waiting, self._rows = [], 0
-        task = self._pairs.rows(names)
+        task = self._named(names)
         self._task.append(task)
         alone = np.flatnonzero(task < 0)
         if len(alone):
             said = (column.take(pa.array(alone)).fill_null("") for column in names)
             self._job_ids.append(pc.binary_join_element_wise(*said, "/"))
+
+    def _named(self, names: list[pa.Array]) -> np.ndarray:
+        """Return the row of each two names, int32; -1 = none.
+
+        Neighbours of the same names, as the instances of a task are, are looked up once.
+        """
+        count = len(names[0])
+        if not count:
+            return np.empty(0, np.int32)
+        first = np.ones(count, bool)
+        same = pc.and_(*(pc.equal(column.slice(1), column.slice(0, count - 1)) for column in names))
+        first[1:] = ~pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+        heads = np.flatnonzero(first)
+        if len(heads) < count:
+            names = _taken(names, heads)
+        places = self._places.found(_hashes_of(names), lambda some: _taken(names, some))
+        return np.repeat(self._rows_of[places], np.diff(np.append(heads, count)))
+
+
+def _hashes_of(names: list[pa.Array]) -> np.ndarray:
+    """Return the hash of each two names."""
+    return hashing.of_pairs(*(hashing.hashes(column) for column in names))
+
+
+def _taken(names: list[pa.Array], places: np.ndarray) -> list[pa.Array]:
+    return [column.take(pa.array(places)) for column in names]
 
 
 @dataclass(frozen=True)

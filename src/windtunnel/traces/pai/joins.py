@@ -10,17 +10,13 @@ compared by the names themselves. A row is its place in its file, from 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from windtunnel.traces.pai import hashing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 #: The source's word for how something ended -> ours.
 STATUS = {
@@ -170,71 +166,61 @@ def status_words(words: list[str]) -> list[str]:
     return [STATUS.get(word, "unknown") for word in words]
 
 
-_NAMES = ("job_name", "task_name")
 #: Stands in no name, as the tables hold no such byte.
 _BETWEEN = "\0"
+#: Keys that are compared at once.
+_AT_ONCE = 2**18
+#: Gives the keys of some rows: text, a column for each part of a key.
+Keys = Callable[[np.ndarray], list[pa.Array]]
 
 
-class Pairs:
-    """Rows that two names lead to.
+class ByHash:
+    """Rows that keys lead to, by the hash of the key first.
 
     Args:
-        keys: ``job_name``, ``task_name`` and ``row``, int32; each two names once.
+        hashes: of their keys, uint64, shape (rows,).
+        rows: int32, shape (rows,); each has a key of its own.
+        keys: gives the keys of some of them.
     """
 
-    def __init__(self, keys: pa.Table) -> None:
-        names = [keys[name].combine_chunks() for name in _NAMES]
-        hashes = hashing.of_pairs(*(hashing.hashes(column) for column in names))
+    def __init__(self, hashes: np.ndarray, rows: np.ndarray, keys: Keys) -> None:
         order = np.argsort(hashes)
         self._hashes = Hashes(hashes[order])
-        self._order = order.astype(np.int32)
-        self._names = names
-        self._rows = keys["row"].to_numpy()
+        self._rows = rows[order]
+        self._keys = keys
 
-    def rows(self, names: Sequence[pa.Array]) -> np.ndarray:
-        """Return the row of each two names, int32, shape (pairs,); -1 = none.
-
-        Neighbours of the same names, as the instances of a task are, are looked up once.
+    def found(self, hashes: np.ndarray, keys: Keys) -> np.ndarray:
+        """Return the row of each of some keys, int32, shape (keys,); -1 = none.
 
         Args:
-            names: the first and the second names; a pair with a null has no row.
+            hashes: of the keys, shape (keys,).
+            keys: gives those at some places; one with a null has no row.
         """
-        count = len(names[0])
-        if not count or not len(self._rows):
-            return np.full(count, -1, np.int32)
-        first = np.ones(count, bool)
-        same = pc.and_(*(pc.equal(column.slice(1), column.slice(0, count - 1)) for column in names))
-        first[1:] = ~pc.fill_null(same, False).to_numpy(zero_copy_only=False)
-        heads = np.flatnonzero(first)
-        if len(heads) < count:
-            names = [column.take(pa.array(heads)) for column in names]
-        found = self._found(names)
-        rows = np.where(found < 0, np.int32(-1), self._rows[found])
-        lengths = np.diff(np.append(heads, count))
-        return np.repeat(rows, lengths)
-
-    def _found(self, names: Sequence[pa.Array]) -> np.ndarray:
-        """Return the place of each two names among the keys, int32; -1 = nowhere."""
-        hashes = hashing.of_pairs(*(hashing.hashes(column) for column in names))
+        if not len(self._rows):
+            return np.full(len(hashes), -1, np.int32)
         near = self._hashes.near(hashes)
-        found = np.where(self._hashes.ordered[near] == hashes, self._order[near], np.int32(-1))
-        some = np.flatnonzero(found >= 0)
-        theirs, ours = (
-            [column.take(pa.array(places)) for column in columns]
-            for columns, places in ((names, some), (self._names, found[some]))
-        )
-        equal = pc.and_(*map(pc.equal, theirs, ours)).fill_null(False)
-        wrong = some[~equal.to_numpy(zero_copy_only=False)]
-        if len(wrong):  # other names have the same hash
-            found[wrong] = self._by_name([column.take(pa.array(wrong)) for column in names], hashes)
+        found = np.where(self._hashes.ordered[near] == hashes, self._rows[near], np.int32(-1))
+        wrong = self._others(found, keys)
+        if len(wrong):  # other keys have the same hash
+            found[wrong] = self._by_key(hashes[wrong], keys(wrong))
         return found
 
-    def _by_name(self, names: Sequence[pa.Array], hashes: np.ndarray) -> np.ndarray:
-        """Return the places of some pairs, looked up by name among the keys of their hashes."""
-        near = self._order[among(self._hashes.ordered, np.sort(hashes))]
-        known = [column.take(pa.array(near)) for column in self._names]
-        joined = (pc.binary_join_element_wise(*pair, _BETWEEN) for pair in (names, known))
-        texts, of = joined
+    def _others(self, found: np.ndarray, keys: Keys) -> np.ndarray:
+        """Return the places whose key is not that of the row found."""
+        wrong = [np.empty(0, np.int64)]
+        some = np.flatnonzero(found >= 0)
+        for begin in range(0, len(some), _AT_ONCE):
+            part = some[begin : begin + _AT_ONCE]
+            equal = reduce(pc.and_, map(pc.equal, keys(part), self._keys(found[part])))
+            wrong.append(part[~equal.fill_null(False).to_numpy(zero_copy_only=False)])
+        return np.concatenate(wrong)
+
+    def _by_key(self, hashes: np.ndarray, keys: list[pa.Array]) -> np.ndarray:
+        """Return the rows of some keys, looked up among those of their hashes."""
+        near = np.sort(self._rows[among(self._hashes.ordered, np.sort(hashes))])
+        texts, of = (
+            pc.binary_join_element_wise(*parts, _BETWEEN) for parts in (keys, self._keys(near))
+        )
         place = pc.index_in(texts, value_set=of, skip_nulls=True).fill_null(-1).to_numpy()
         found: np.ndarray = np.append(near, np.int32(-1))[place]
         return found

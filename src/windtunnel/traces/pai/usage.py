@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import Hashes, alike, among
+from windtunnel.traces.pai.joins import ByHash, alike
 from windtunnel.traces.pai.spool import Codes, Growing, Numbers, Texts, known
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from windtunnel.traces.pai.store import Store
 
 _WORKER = "worker_name"
-#: Pairs whose names are compared at once.
-_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
@@ -45,17 +42,15 @@ class Usage:
 
 @dataclass(frozen=True)
 class ByWorker:
-    """The instances that usage is counted for, in the order of their hashes.
+    """The instances that usage is counted for, by their workers.
 
     Attributes:
-        instances: all of them.
-        rows: those that count, int32, shape (counted,).
-        hashes: of their workers.
+        instances: how many instances there are, those that do not count too.
+        rows: the rows of those that do.
     """
 
-    instances: Instances
-    rows: np.ndarray
-    hashes: Hashes
+    instances: int
+    rows: ByHash
 
     @classmethod
     def of(cls, instances: Instances, hashes: np.ndarray, counted: np.ndarray) -> ByWorker:
@@ -66,44 +61,7 @@ class ByWorker:
             counted: which of them count, bool, shape (instances,); one a worker.
         """
         rows = np.flatnonzero(counted).astype(np.int32)
-        hashes = hashes[rows]
-        order = np.argsort(hashes)
-        return cls(instances, rows[order], Hashes(hashes[order]))
-
-    def places(self, hashes: np.ndarray, workers: TextFile, rows: np.ndarray) -> np.ndarray:
-        """Return the instance of some rows of another table, int32, shape (rows,); -1 = none.
-
-        Args:
-            hashes: of the rows' workers, shape (rows,).
-            workers: the names of all the workers of that table.
-            rows: its rows, ascending.
-        """
-        if not len(self.rows):
-            return np.full(len(rows), -1, np.int32)
-        near = self.hashes.near(hashes)
-        found = np.where(self.hashes.ordered[near] == hashes, self.rows[near], -1)
-        wrong = self._other_names(found, workers, rows)
-        if len(wrong):  # another name has the same hash
-            found[wrong] = self._by_name(hashes[wrong], workers.rows(_WORKER, rows[wrong]))
-        return found
-
-    def _other_names(self, found: np.ndarray, workers: TextFile, rows: np.ndarray) -> np.ndarray:
-        """Return the places in ``rows`` whose worker is not that of the instance found."""
-        wrong = [np.empty(0, np.int64)]
-        some = np.flatnonzero(found >= 0)
-        for begin in range(0, len(some), _AT_ONCE):
-            part = some[begin : begin + _AT_ONCE]
-            theirs = workers.rows(_WORKER, rows[part])
-            equal = pc.equal(self.instances.ids(found[part]), theirs)
-            wrong.append(part[~equal.to_numpy(zero_copy_only=False)])
-        return np.concatenate(wrong)
-
-    def _by_name(self, hashes: np.ndarray, names: pa.Array) -> np.ndarray:
-        """Return the instances of some workers, looked up by name among those of their hashes."""
-        rows = np.sort(self.rows[among(self.hashes.ordered, np.sort(hashes))])
-        place = pc.index_in(names, value_set=self.instances.ids(rows)).fill_null(-1)
-        found: np.ndarray = np.append(rows, np.int32(-1))[place.to_numpy()]
-        return found
+        return cls(len(instances), ByHash(hashes[rows], rows, lambda some: [instances.ids(some)]))
 
 
 def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) -> Usage:
@@ -156,8 +114,8 @@ def _given(
     if len(repeats):
         first = ~np.isin(rows, repeats.rows)
         rows, hashes = rows[first], hashes[first]
-    places = by_worker.places(hashes, workers, rows)
+    places = by_worker.rows.found(hashes, lambda some: [workers.rows(_WORKER, rows[some])])
     given = places >= 0
-    of = np.full(len(by_worker.instances), -1, np.int32 if len(rows) else np.int8)
+    of = np.full(by_worker.instances, -1, np.int32 if len(rows) else np.int8)
     of[places[given]] = rows[given]
     return of, len(repeats)
