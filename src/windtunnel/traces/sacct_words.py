@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from windtunnel.site.slurm_words import duration
+
 #: Cells that say nothing.
 NOTHING = frozenset(
     {"", "unknown", "none", "n/a", "(null)", "none assigned", "invalid", "unlimited"}
@@ -67,7 +69,7 @@ _SHORT = {
 }
 _JOB_ID = re.compile(r"([0-9]{1,18})(_[0-9]{1,18}|_\[[^\[\]]+\])?(\+[0-9]{1,9})?", re.ASCII)
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?", re.ASCII)
-_SPAN = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,7}(?::[0-9]{1,2}){0,2})(?:\.[0-9]+)?", re.ASCII)
+_SPAN = re.compile(r"(?:[0-9]{1,6}-)?[0-9]{1,7}(?::[0-9]{1,2}){0,2}(?:\.[0-9]+)?", re.ASCII)
 #: The largest array that Slurm allows (MaxArraySize).
 MAX_TASKS = 4_000_001
 
@@ -118,17 +120,9 @@ def time_limit(text: str) -> float | None:
     """
     if text.lower() in NOTHING:
         return None
-    found = _SPAN.fullmatch(text)
-    if found is None:
+    if _SPAN.fullmatch(text) is None:
         raise ValueError(text)
-    numbers = [int(part) for part in found[2].split(":")]
-    if found[1] is not None:  # from the left: hours, minutes, seconds
-        hours, mins, secs = (*numbers, 0, 0)[:3]
-        return float(int(found[1]) * 86400 + hours * 3600 + mins * 60 + secs)
-    if len(numbers) == 1:
-        return numbers[0] * 60.0
-    hours, mins, secs = (0, *numbers)[-3:]
-    return float(hours * 3600 + mins * 60 + secs)
+    return float(duration(text.partition(".")[0]) or 0)
 
 
 def elapsed(text: str) -> float | None:
