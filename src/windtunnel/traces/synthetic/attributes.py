@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windtunnel.traces.synthetic.knots import largest_remainder
 
@@ -34,6 +35,12 @@ _CPU_JOB_WEIGHTS = (0.35, 0.2, 0.2, 0.15, 0.07, 0.03)
 def cpu_job_cores(jobs: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the cores of jobs without a GPU, shape (jobs,)."""
     return rng.choice(np.array(_CPU_JOB_CORES), size=jobs, p=_CPU_JOB_WEIGHTS)
+
+
+def job_ids(stem: str, count: int) -> pa.Array:
+    """Return ``stem`` and a number from 1, of as many digits as the last one, for each job."""
+    numbers = pa.array(np.arange(1, count + 1)).cast(pa.string())
+    return pc.binary_join_element_wise(stem, pc.utf8_lpad(numbers, len(str(count)), "0"), "")
 
 
 def users(

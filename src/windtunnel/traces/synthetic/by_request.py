@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from windtunnel.schema import conform
 from windtunnel.traces.synthetic.arrivals import local_start, submit_times
-from windtunnel.traces.synthetic.attributes import statuses
+from windtunnel.traces.synthetic.attributes import job_ids, statuses
 from windtunnel.traces.synthetic.coupling import joint
 from windtunnel.traces.synthetic.knots import (
-    apportion_bins,
     draw,
     largest_remainder,
     onto,
@@ -116,7 +115,7 @@ def _timed_durations(
     real = np.array([t.timed for t in facts.types]).sum(axis=0)
     seconds = np.array(facts.requests.seconds) * (columns / real)
     count = int(columns.sum())
-    table = joint(bins, apportion_bins(bins, count), columns, plan, seconds)
+    table = joint(bins, bins.apportioned(count), columns, plan, seconds)
     index = np.repeat(np.tile(np.arange(len(table)), len(plan)), table.T.ravel())
     edges = np.concatenate([[0], np.cumsum(columns)]).tolist()
     values, low, high = np.empty_like(index), bins.low[index], bins.high[index]
@@ -229,10 +228,9 @@ def _table(
     kind = pa.array(np.where(jobs.kind < 0, len(facts.types), jobs.kind)[order])
     accepted = pa.array([*(facts.constraints.get(t.name) for t in facts.types), None], pa.string())
     digits = len(str(count))
-    numbers = pc.utf8_lpad(pa.array(np.arange(1, count + 1)).cast(pa.string()), digits, "0")
     table = pa.table(
         {
-            "job_id": pc.binary_join_element_wise(f"{name}-", numbers, ""),
+            "job_id": job_ids(f"{name}-", count),
             "submit_time": submit,
             "start_time": _known(submit + wait),
             "end_time": _known(submit + wait + duration),

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from windtunnel.schema import conform
 from windtunnel.traces.synthetic.arrivals import calendar_times, local_start, submit_times
-from windtunnel.traces.synthetic.attributes import cpu_job_cores, statuses, templates
+from windtunnel.traces.synthetic.attributes import cpu_job_cores, job_ids, statuses, templates
 from windtunnel.traces.synthetic.concentration import deal, member_users, quotas, vcs_of_users
 from windtunnel.traces.synthetic.coupling import joint
 from windtunnel.traces.synthetic.final_states import balance, states_by_size
-from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, onto
+from windtunnel.traces.synthetic.knots import draw, largest_remainder, onto
 from windtunnel.traces.synthetic.waits import waits_by_user, waits_from_points, waits_of_few
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _sized_durations(
     gpus = np.array(facts.sizes.gpus, dtype=np.int64)
     jobs = largest_remainder(facts.sizes.jobs, count)
     seconds = np.array(facts.sizes.seconds) * (jobs / np.array(facts.sizes.jobs))
-    table = joint(bins, apportion_bins(bins, count), jobs, gpus, seconds)
+    table = joint(bins, bins.apportioned(count), jobs, gpus, seconds)
     index = np.repeat(np.tile(np.arange(len(table)), len(gpus)), table.T.ravel())
     values, low, high = draw(bins, index, rng), bins.low[index], bins.high[index]
     edges = np.concatenate([[0], np.cumsum(jobs)]).tolist()
@@ -147,7 +147,7 @@ def _cpu_only_jobs(
 ) -> DrawnJobs:
     """Draw the jobs without a GPU, in random order."""
     bins = cpu.duration.bins(facts.trace.cpu_jobs, cpu.max_duration)
-    index = rng.permutation(np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, count)))
+    index = rng.permutation(bins.each(count))
     low, high = bins.low[index], bins.high[index]
     duration = onto(draw(bins, index, rng), low, high, round(cpu.mean_duration * count))
     waits = waits_of_few(
@@ -201,11 +201,9 @@ def place_jobs(
     gpus, duration = columns["gpus"], columns["duration"]
     user_names = [f"u{facts.users.prefix}{k:04d}" for k in _name_numbers(facts, streams["people"])]
     begin = submit + columns["queue"]
-    digits = len(str(len(submit)))
-    numbers = pc.utf8_lpad(pa.array(np.arange(1, len(submit) + 1)).cast(pa.string()), digits, "0")
     return pa.table(
         {
-            "job_id": pc.binary_join_element_wise(f"{name}-", numbers, ""),
+            "job_id": job_ids(f"{name}-", len(submit)),
             "submit_time": submit.astype(np.float64),
             "start_time": begin.astype(np.float64),
             "end_time": (begin + duration).astype(np.float64),

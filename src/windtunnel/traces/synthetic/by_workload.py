@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.schema import conform
 from windtunnel.traces.synthetic.arrivals import local_start, submit_times
 from windtunnel.traces.synthetic.attributes import (
     cpu_job_cores,
+    job_ids,
     statuses,
     templates,
     users,
@@ -25,7 +25,6 @@ from windtunnel.traces.synthetic.attributes import (
 )
 from windtunnel.traces.synthetic.coupling import durations, joint
 from windtunnel.traces.synthetic.knots import (
-    apportion_bins,
     bins_from_knots,
     draw,
     largest_remainder,
@@ -108,7 +107,7 @@ def _gpu_jobs(facts: WorkloadFacts, count: int, streams: dict[str, np.random.Gen
         modelled = float(gpus @ seconds)
         if modelled > 0:
             seconds *= wanted[i] / modelled
-        table = joint(bins, apportion_bins(bins, int(per_type[i])), columns[i], gpus, seconds)
+        table = joint(bins, bins.apportioned(int(per_type[i])), columns[i], gpus, seconds)
         target = wanted[i] + carried
         parts[i] = durations(
             bins, table, gpus, seconds=seconds, gpu_time=target, rng=streams["duration"]
@@ -165,7 +164,7 @@ def _queues(
         bins = bins_from_knots(
             facts.queue_counts(t), facts.queue_jobs(t), first=0, maximum=facts.trace.max_queue
         )
-        index = np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, n))
+        index = bins.each(n)
         rng.shuffle(index)
         values.append(draw(bins, index, rng))
         low.append(bins.low[index])
@@ -186,7 +185,7 @@ def _cpu_only_jobs(facts: WorkloadFacts, count: int, rng: np.random.Generator) -
     bins = bins_from_knots(
         np.array(cpu.duration), facts.trace.cpu_jobs, first=1, maximum=cpu.max_duration
     )
-    index = np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, count))
+    index = bins.each(count)
     duration = draw(bins, index, rng)
     is_tail = index == len(bins.jobs) - 1
     low, high = (np.where(is_tail, edge[index], duration) for edge in (bins.low, bins.high))
@@ -239,13 +238,11 @@ def _table(
     user, user_names = users(facts, len(submit), streams["people"])
     kinds = [*facts.types, "CPU"]  # index -1 is the last
     pretrain = np.array([t == _PRETRAIN for t in kinds])[jobs.kind]
-    digits = len(str(len(submit)))
-    numbers = pc.utf8_lpad(pa.array(np.arange(1, len(submit) + 1)).cast(pa.string()), digits, "0")
     started = submit + jobs.queue
     priority = np.array([*(facts.model.priority.get(t, 0.0) for t in facts.types), 0.0])
     table = pa.table(
         {
-            "job_id": pc.binary_join_element_wise(f"{name}-", numbers, ""),
+            "job_id": job_ids(f"{name}-", len(submit)),
             "submit_time": submit.astype(np.float64),
             "start_time": started.astype(np.float64),
             "end_time": (started + jobs.duration).astype(np.float64),

@@ -35,6 +35,14 @@ class Bins:
         tail = np.clip((high - low) / ratio + 0.5, self.low, self.high)
         return np.where(wide, tail, (self.low + self.high) / 2.0)
 
+    def apportioned(self, total: int) -> NDArray[np.int64]:
+        """Return jobs a bin when ``total`` jobs stand for the real ones, shape (bins,)."""
+        return largest_remainder(self.jobs, total)
+
+    def each(self, total: int) -> NDArray[np.int64]:
+        """Return the bin of each of so many jobs, ascending, shape (total,)."""
+        return np.repeat(np.arange(len(self.jobs)), self.apportioned(total))
+
 
 def bins_from_knots(counts: NDArray[np.int64], total: int, *, first: int, maximum: int) -> Bins:
     """Return the bins between the knots 2^0, 2^1, ... and above the last one.
@@ -90,11 +98,6 @@ def largest_remainder(weights: ArrayLike, total: int) -> NDArray[np.int64]:
     order = np.lexsort((np.arange(len(weight)), -weight, parts - quota))
     parts[order[: total - int(parts.sum())]] += 1
     return parts
-
-
-def apportion_bins(bins: Bins, total: int) -> NDArray[np.int64]:
-    """Return jobs a bin when ``total`` jobs stand for the real ones, shape (bins,)."""
-    return largest_remainder(bins.jobs, total)
 
 
 def draw(bins: Bins, index: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

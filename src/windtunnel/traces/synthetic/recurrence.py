@@ -33,7 +33,7 @@ def jobs_of_users(
     ).tolist()
     points = dict(zip(facts.jobs, cumulative, strict=False))
     bins = bins_from_points(points, facts.users, first=1, maximum=facts.most)
-    index = np.repeat(np.arange(len(bins.jobs)), bins.jobs)
+    index = bins.each(facts.users)
     values = draw(bins, index, rng)
     top = index == len(bins.jobs) - 1
     low, high = bins.low[index][top], bins.high[index][top]

@@ -8,7 +8,6 @@ import numpy as np
 
 from windtunnel.traces.synthetic.concentration import grouped
 from windtunnel.traces.synthetic.knots import (
-    apportion_bins,
     bins_from_points,
     draw,
     largest_remainder,
@@ -41,7 +40,7 @@ def waits_from_points(
         (count,) each.
     """
     bins = bins_from_points(points, real, first=0, maximum=maximum)
-    index = rng.permutation(np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, count)))
+    index = rng.permutation(bins.each(count))
     return draw(bins, index, rng), bins.low[index], bins.high[index]
 
 

@@ -40,11 +40,7 @@ class Wish:
         Args:
             skip: how many of the seed's children are others'.
         """
-        sequences = np.random.SeedSequence(self.seed).spawn(skip + len(names))[skip:]
-        return {
-            name: np.random.Generator(np.random.PCG64(sequence))
-            for name, sequence in zip(names, sequences, strict=True)
-        }
+        return streams_of(self.seed, names, skip)
 
     def scaled(self, real: int, trace: TraceFacts) -> int:
         """Return how many of ``real`` things the wanted jobs stand for."""
@@ -65,6 +61,15 @@ class Wish:
         else:
             span = round(gpu_time / (self.load * preset(trace.cluster).num_gpus))
         return max(span, 1)
+
+
+def streams_of(seed: int, names: tuple[str, ...], skip: int = 0) -> dict[str, np.random.Generator]:
+    """Return a generator a name; see `Wish.streams`."""
+    sequences = np.random.SeedSequence(seed).spawn(skip + len(names))[skip:]
+    return {
+        name: np.random.Generator(np.random.PCG64(sequence))
+        for name, sequence in zip(names, sequences, strict=True)
+    }
 
 
 def checked_wish(

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError
 from windtunnel.schema import conform
+from windtunnel.traces.synthetic.attributes import job_ids
 from windtunnel.traces.synthetic.knots import largest_remainder
+from windtunnel.traces.synthetic.wish import streams_of
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.twin.arrivals import EPOCH
 from windtunnel.traces.twin.bins import draw_bins
@@ -66,11 +67,7 @@ class _Draft:
         ends = np.cumsum(counts).tolist()
         self.parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
         self.scale = jobs / twin.jobs
-        sequences = np.random.SeedSequence(seed).spawn(len(_STREAMS))
-        self.rng = {
-            name: np.random.Generator(np.random.PCG64(sequence))
-            for name, sequence in zip(_STREAMS, sequences, strict=True)
-        }
+        self.rng = streams_of(seed, _STREAMS)
         self.of: dict[str, NDArray[Any]] = {}
         self.user_names: list[str] = []
 
@@ -352,9 +349,7 @@ def _table(draft: _Draft) -> pa.Table:
         "end_time": (4, start + of["duration"]),
         "duration": (8, of["duration"]),
     }
-    numbers = pa.array(np.arange(1, len(draft) + 1)).cast(pa.string())
-    ids = pc.utf8_lpad(numbers, len(str(len(draft))), "0")
-    columns: dict[str, Any] = {"job_id": pc.binary_join_element_wise("twin-", ids, "")}
+    columns: dict[str, Any] = {"job_id": job_ids("twin-", len(draft))}
     for name, (bit, values) in times.items():
         columns[name] = pa.array(values, mask=(of["has"] & bit) == 0)
     for name in ("estimate", "num_gpus", *(name for name in NUMBERS if name in of)):
