@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
+from windtunnel.traces.archive import grown
 from windtunnel.traces.header import MAX_LINE, first_text, read_header
 from windtunnel.traces.source import damaged, opened, unreadable
 
@@ -197,11 +198,7 @@ def _chunk(stream: Any, name: str, size: int) -> bytes:
 
 def _check_growth(name: str, packed: int, unpacked: int) -> None:
     if unpacked > RATIO_FLOOR and unpacked > MAX_RATIO * packed:
-        raise TraceError(
-            name,
-            f"a gzip file that grows at most {MAX_RATIO} times",
-            hint="It grows far more than any telemetry does; if you trust it, gunzip it first.",
-        )
+        raise grown(name, "a gzip file", MAX_RATIO, "telemetry", "gunzip")
 
 
 def _without_mark(data: bytes, name: str) -> tuple[bytes, int]:

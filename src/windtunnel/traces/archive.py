@@ -139,8 +139,10 @@ def _check_growth(total: int, packed: int, file: str) -> None:
     if total > MAX_BYTES:
         raise TraceError(file, f"files of at most {MAX_BYTES:,} bytes", hint="Unpack it first.")
     if total > RATIO_FLOOR and total > MAX_RATIO * packed:
-        raise TraceError(
-            file,
-            f"an archive that grows at most {MAX_RATIO} times",
-            hint="It grows far more than any job log does; if you trust it, unpack it first.",
-        )
+        raise grown(file, "an archive", MAX_RATIO, "job log")
+
+
+def grown(file: str, what: str, most: int, usual: str, unpack: str = "unpack") -> TraceError:
+    """Return the error for a packed file that grows more than so many times: it may be a bomb."""
+    hint = f"It grows far more than any {usual} does; if you trust it, {unpack} it first."
+    return TraceError(file, f"{what} that grows at most {most} times", hint=hint)

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.archive import first_file, is_archive, unpacked
+from windtunnel.traces.archive import first_file, grown, is_archive, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,6 +230,24 @@ def check_packing(head: bytes, name: str) -> None:
             raise TraceError(name, "plain text, gzip, xz, bzip2, zip, tar or Parquet", hint=hint)
 
 
+def is_gzip(raw: io.BufferedReader, name: str) -> bool:
+    """Return whether a file that was just opened is gzip.
+
+    Raises:
+        TraceError: it is not, and its name says so.
+    """
+    if raw.peek(2)[:2] == _GZIP_MAGIC:
+        return True
+    if name.endswith(".gz") and raw.peek(1):
+        raise TraceError(
+            name,
+            "gzip data, as the name ends in .gz",
+            value=bytes(raw.peek(16)[:16]),
+            hint="If it is plain text, take the .gz off its name.",
+        )
+    return False
+
+
 class _Unclosed(io.RawIOBase):
     """A raw view of a stream that does not close it."""
 
@@ -254,16 +272,9 @@ class _Unclosed(io.RawIOBase):
 
 def _read(buffered: io.BufferedReader, name: str) -> bytes:
     """Return the whole content, bounded; unpacked where it is packed."""
+    is_gzip(buffered, name)
     head = bytes(buffered.peek(8)[:8])
     opener = _opener(head)
-    if not head.startswith(_GZIP_MAGIC) and name.endswith(".gz") and buffered.peek(1):
-        found = bytes(buffered.peek(16)[:16])
-        raise TraceError(
-            name,
-            "gzip data, as the name ends in .gz",
-            value=found,
-            hint="If it is plain text, take the .gz off its name.",
-        )
     check_packing(head, name)
     stream = buffered if opener is None else opener(buffered)
     chunks: list[bytes] = []
@@ -277,11 +288,7 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
                 hint="Split it, or convert it to Parquet, which is read column by column.",
             )
         if opener and total > RATIO_FLOOR and total > MAX_RATIO * buffered.tell():
-            raise TraceError(
-                name,
-                f"a packed file that grows at most {MAX_RATIO} times",
-                hint="It grows far more than any job log does; if you trust it, unpack it first.",
-            )
+            raise grown(name, "a packed file", MAX_RATIO, "job log")
         chunks.append(chunk)
     return b"".join(chunks)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from windtunnel.errors import TraceError
 from windtunnel.traces import source
+from windtunnel.traces.archive import grown
 from windtunnel.traces.header import checked_text, first_text
 from windtunnel.traces.pai.tables import is_header
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from windtunnel.traces.pai.tables import Table
 
 _NEWLINE = ord("\n")
-_GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of an archive read at once.
 _BLOCK = 2**20
 #: What is read of a file before its rows, to look for a header line.
@@ -153,11 +153,7 @@ class RowStream(io.RawIOBase):
             raise TraceError(self.file, f"at most {source.MAX_BYTES:,} bytes of text")
         packed = self._packed.tell() if self._packed is not None else self._read_bytes
         if self._read_bytes > max(source.RATIO_FLOOR, source.MAX_RATIO * packed):
-            raise TraceError(
-                self.file,
-                f"a packed file that grows at most {source.MAX_RATIO} times",
-                hint="It grows far more than any table does; if you trust it, unpack it first.",
-            )
+            raise grown(self.file, "a packed file", source.MAX_RATIO, "table")
         return chunk
 
     def _behind_header(self, table: Table) -> tuple[bytes, int]:
@@ -200,14 +196,7 @@ def open_rows(path: Path, table: Table, *, checked: bool = True) -> Iterator[Row
     """
     file = str(path)
     with source.opened(path) as raw:
-        packed = raw.peek(2)[:2] == _GZIP_MAGIC
-        if not packed and path.name.endswith(".gz") and raw.peek(1):
-            raise TraceError(
-                file,
-                "gzip data, as the name ends in .gz",
-                value=bytes(raw.peek(16)[:16]),
-                hint="If it is plain text, take the .gz off its name.",
-            )
+        packed = source.is_gzip(raw, file)
         content: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
         if not path.name.endswith(".tar.gz"):
             yield RowStream(content, raw if packed else None, file, table, checked=checked)
