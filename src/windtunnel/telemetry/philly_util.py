@@ -93,12 +93,10 @@ class PhillyUtil:
     def _of_block(
         self, parser: RowParser, block: Block, values: list[str], width: int, tally: Tally
     ) -> Iterator[pa.RecordBatch]:
-        odd = _Odd()
-        report = odd.skip if self._bad_rows == "report" else None
         mended = _one_tail(block, parser.names)
-        table = parser.parse(mended, report)
-        tally.rows_read += odd.count * width
-        tally.drop(ODD_ROW, odd.count * width)
+        table = parser.parse(mended, skip_odd=self._bad_rows == "report")
+        tally.rows_read += parser.skipped * width
+        tally.drop(ODD_ROW, parser.skipped * width)
         if table.num_rows == 0:
             return
         line = lambda row: parser.line(mended, row)  # noqa: E731 (a bound argument)
@@ -184,19 +182,6 @@ class PhillyUtil:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             used: np.ndarray = np.where(total == 0, np.nan, 100.0 * (total - free) / total)
         return used
-
-
-class _Odd:
-    """Counts rows of another number of fields."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def skip(self, expected: int, found: int) -> str:
-        """Count one, and tell the parser to go on."""
-        del expected, found
-        self.count += 1
-        return "skip"
 
 
 def _one_tail(block: Block, names: list[str]) -> Block:

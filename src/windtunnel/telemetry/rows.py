@@ -16,7 +16,7 @@ from windtunnel.traces.records import field_counts, line_numbers
 from windtunnel.traces.source import said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from windtunnel.telemetry.blocks import Block
 
@@ -30,6 +30,9 @@ class RowParser:
     Args:
         names: its columns, in order.
         numbers: columns of numbers (float64, `BLANKS` = null); the others stay text.
+
+    Attributes:
+        skipped: rows of the block that was parsed last that were left out.
     """
 
     def __init__(self, file: str, names: Sequence[str], numbers: Sequence[str]) -> None:
@@ -43,26 +46,29 @@ class RowParser:
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         )
-        #: Whether rows of the block that was parsed last were left out.
-        self._has_gaps = False
+        self.skipped = 0
         self._read = pcsv.ReadOptions(column_names=self.names, block_size=4 * MAX_LINE)
 
-    def parse(self, block: Block, odd: Callable[[int, int], str] | None = None) -> pa.Table:
+    def parse(self, block: Block, *, skip_odd: bool = False) -> pa.Table:
         """Return a block's rows.
 
         Args:
             block: whole lines behind the header.
-            odd: is asked what to do with a row of another number of fields, with the number that
-                it should have and the one it has; ``"skip"`` or ``"error"``. None = error.
+            skip_odd: leave out rows of another number of fields.
 
         Raises:
             TraceError: a row has another number of fields, a number is none, or bytes are no
                 UTF-8; names line, column and value.
         """
-        if odd is not None:  # Arrow hands odd rows over as text, and loses those that are none
+        if skip_odd:  # Arrow hands odd rows over as text, and loses those that are none
             self._check_text(block)
         skipped: list[int] = []
-        handler = None if odd is None else _asking(odd, skipped)
+
+        def skip(row: pcsv.InvalidRow) -> str:
+            skipped.append(row.actual_columns)
+            return "skip"
+
+        handler = skip if skip_odd else None
         parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=handler)
         try:
             table = parsed_csv(
@@ -74,8 +80,9 @@ class RowParser:
         except pa.ArrowInvalid as error:
             if not block.data.strip():
                 return self.empty()
-            raise self._explained(block, error, odd) from error
-        self._has_gaps = bool(skipped)
+            raise self._explained(block, error, skip_odd=skip_odd) from error
+        finally:
+            self.skipped = len(skipped)
         if b'"' in block.data:
             self._check_quotes(block, table.num_rows + len(skipped))
         return table
@@ -109,20 +116,18 @@ class RowParser:
     def _lines(self, block: Block) -> np.ndarray:
         """Return the line of each row of the block that was parsed last."""
         lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
-        if not self._has_gaps:
+        if not self.skipped:
             return lines
         counts = field_counts(block.data, ",", quoted=True)
         return lines[counts == len(self.names)] if len(counts) == len(lines) else lines
 
-    def _explained(
-        self, block: Block, error: pa.ArrowInvalid, odd: Callable[[int, int], str] | None
-    ) -> TraceError:
+    def _explained(self, block: Block, error: pa.ArrowInvalid, *, skip_odd: bool) -> TraceError:
         """Return the error that says what is wrong in a block that Arrow refused."""
         self._check_text(block)
         lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
         counts = field_counts(block.data, ",", quoted=True)
         wrong = np.flatnonzero(counts != len(self.names))
-        if len(wrong) and odd is None:
+        if len(wrong) and not skip_odd:
             first = int(wrong[0])
             last = first == len(counts) - 1 and counts[first] < len(self.names)
             return TraceError(
@@ -138,8 +143,8 @@ class RowParser:
                 row=block.line,
                 hint=f"From that line on: {said(error)}.",
             )
-        texts = RowParser(self.file, self.names, ()).parse(block, odd)
-        self._has_gaps = texts.num_rows < len(lines)
+        texts = RowParser(self.file, self.names, ()).parse(block, skip_odd=skip_odd)
+        self.skipped = len(lines) - texts.num_rows
         lines = self._lines(block)
         for name in self.numbers:
             row = _first_no_number(texts[name])
@@ -152,16 +157,6 @@ class RowParser:
                     value=texts[name][row].as_py(),
                 )
         return TraceError(self.file, "well-formed delimited text", hint=f"({said(error)})")
-
-
-def _asking(odd: Callable[[int, int], str], skipped: list[int]) -> Callable[[pcsv.InvalidRow], str]:
-    def asked(row: pcsv.InvalidRow) -> str:
-        answer = odd(row.expected_columns, row.actual_columns)
-        if answer == "skip":
-            skipped.append(row.actual_columns)
-        return answer
-
-    return asked
 
 
 def _first_no_number(cells: pa.ChunkedArray) -> int | None:
