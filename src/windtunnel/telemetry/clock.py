@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LAST_SECOND = 1e11
 _INSTANT = pa.timestamp("us", "UTC")
 _WALL = pa.timestamp("us")
-#: Forms of a time; of two that fit as many rows the first counts.
-_FORMS = (_INSTANT, _WALL, pa.float64())
+#: Forms of a time, in the order in which they are tried.
+_FORMS = (pa.float64(), _INSTANT, _WALL)
 #: Rows that are asked which form is the file's, where not all rows have one.
 _ASKED = 101
 
@@ -51,14 +51,11 @@ def moments(
     if cells.null_count:
         row = pc.index(pc.is_null(cells), True).as_py()
         raise TraceError(file, "a time in every row", row=line(row), column=column)
-    for form in (_seconds, _instants):
-        found = form(cells)
+    for kind in _FORMS:
+        found = _cast(cells, kind)
         if found is not None:
-            return _checked(found, cells, file, column, line)
-    wall = _cast(cells, _WALL)
-    if wall is not None:
-        _checked(wall, cells, file, column, line)
-        return to_utc(wall, zone)[0]
+            _check(found, cells, file, column, line)
+            return to_utc(found, zone)[0] if kind is _WALL else found
     row = _odd_one(cells)
     raise TraceError(
         file,
@@ -98,9 +95,9 @@ def epoch_seconds(epoch: str | float | None, name: str = "epoch") -> float:
     return seconds
 
 
-def _checked(
+def _check(
     seconds: np.ndarray, cells: pa.ChunkedArray, file: str, column: str, line: Callable[[int], int]
-) -> np.ndarray:
+) -> None:
     odd = np.flatnonzero(~((seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)))
     if len(odd):
         row = int(odd[0])
@@ -112,23 +109,15 @@ def _checked(
             column=column,
             value=cells[row].as_py(),
         )
-    return seconds
-
-
-def _seconds(cells: pa.ChunkedArray) -> np.ndarray | None:
-    try:
-        return np.asarray(cells.cast(pa.float64()).to_numpy(), np.float64)
-    except pa.ArrowInvalid:
-        return None
-
-
-def _instants(cells: pa.ChunkedArray) -> np.ndarray | None:
-    return _cast(cells, _INSTANT)
 
 
 def _cast(cells: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
+    """Return texts of a form as seconds; None = they are of another."""
     try:
-        return np.asarray(cells.cast(kind).cast(pa.int64()).to_numpy()) / 1e6
+        found = cells.cast(kind)
+        if pa.types.is_timestamp(kind):
+            return np.asarray(found.cast(pa.int64()).to_numpy()) / 1e6
+        return np.asarray(found.to_numpy(), np.float64)
     except pa.ArrowInvalid:
         return None
 
@@ -137,7 +126,7 @@ def _odd_one(cells: pa.ChunkedArray) -> int:
     """Return the first row that is not a time of the form that most of the first rows have."""
     asked = cells.slice(0, _ASKED)
     counts = {kind: sum(_fits(cell, kind) for cell in asked) for kind in _FORMS}
-    usual = max(_FORMS, key=lambda kind: counts[kind])
+    usual = max((*_FORMS[1:], _FORMS[0]), key=lambda kind: counts[kind])  # of equals the first
     return next(row for row, cell in enumerate(cells) if not _fits(cell, usual))
 
 
