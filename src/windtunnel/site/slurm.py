@@ -42,7 +42,6 @@ class SlurmPartition(msgspec.Struct, frozen=True):
         least_loaded: nodes with most free processors first (``LLN``).
         memory_per_node, memory_per_cpu: what jobs get that say nothing, MB.
         grace: seconds between the notice of preemption and the end.
-        allowed_accounts, allowed_qos: None = all.
     """
 
     name: str
@@ -61,8 +60,6 @@ class SlurmPartition(msgspec.Struct, frozen=True):
     preempt_mode: str = ""
     grace: int = 0
     qos: str = ""
-    allowed_accounts: frozenset[str] | None = None
-    allowed_qos: frozenset[str] | None = None
     is_default: bool = False
     is_up: bool = True
 
@@ -220,7 +217,6 @@ class SlurmSettings(msgspec.Struct, frozen=True):
     licenses: dict[str, int] = {}
     memory_per_node: int | None = None
     memory_per_cpu: int | None = None
-    enforce_part_limits: str = "NO"
     priority: SlurmPriority = SlurmPriority()
 
 

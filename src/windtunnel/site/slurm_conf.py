@@ -146,7 +146,6 @@ def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
         licenses=get("Licenses", licenses, {}),
         memory_per_node=get("DefMemPerNode", number, None),
         memory_per_cpu=get("DefMemPerCPU", number, None),
-        enforce_part_limits=options.get("enforcepartlimits", "NO").upper(),
         priority=_priority(file, options),
     )
 
@@ -318,15 +317,9 @@ def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> Slur
         preempt_mode=said.get("preemptmode", "").upper(),
         grace=value_of(file, said, "GraceTime", _seconds, 0) or 0,
         qos="" if said.get("qos", "").upper() in ("N/A", "") else said["qos"],
-        allowed_accounts=_allowed(said.get("allowaccounts")),
-        allowed_qos=_allowed(said.get("allowqos")),
         is_default=is_yes(said.get("default", "NO")),
         is_up=said.get("state", "UP").upper() == "UP",
     )
-
-
-def _allowed(text: str | None) -> frozenset[str] | None:
-    return None if text is None or text.upper() == "ALL" else words(text)
 
 
 def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
