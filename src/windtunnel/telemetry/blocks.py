@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.archive import grown
-from windtunnel.traces.header import MAX_LINE, first_text, read_header
+from windtunnel.traces.header import BOM, MAX_LINE, first_text, read_header
 from windtunnel.traces.source import damaged, opened, unreadable
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ MAX_RATIO = 900
 #: ... once it has grown beyond this.
 RATIO_FLOOR = 64 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
 
 
 class Meter:
@@ -205,8 +204,8 @@ def _without_mark(data: bytes, name: str) -> tuple[bytes, int]:
     """Return text without its byte order mark, and how many bytes that took off."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TraceError(name, "UTF-8 text", hint="It is UTF-16: save it as UTF-8.")
-    marked = data.startswith(_BOM)
-    return (data[len(_BOM) :], len(_BOM)) if marked else (data, 0)
+    marked = data.startswith(BOM)
+    return (data[len(BOM) :], len(BOM)) if marked else (data, 0)
 
 
 def _without_nul(data: bytes, name: str, line: int) -> bytes:

@@ -15,7 +15,7 @@ from windtunnel.telemetry.ipmi import Ipmi
 from windtunnel.telemetry.philly_util import CPU, GPU, MEM, PhillyUtil
 from windtunnel.telemetry.prometheus_json import PrometheusJson
 from windtunnel.telemetry.stream import Telemetry
-from windtunnel.traces.header import header_has
+from windtunnel.traces.header import begun, header_has
 from windtunnel.traces.readers import check_options
 from windtunnel.traces.source import read_head
 
@@ -127,7 +127,7 @@ def _told_by(path: Path) -> str | None:
             return name
     if head.startswith(b"PAR1"):
         return "genai"
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = begun(head)
     if start.startswith(b"{"):
         return "prometheus-json"
     if start.startswith((b"# HELP", b"# TYPE", b"DCGM_")):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.companions import HOLDING_COLUMNS, companion
 from windtunnel.errors import SpecError, TraceError, nearest, quote
-from windtunnel.traces.header import header_has
+from windtunnel.traces.header import begun, header_has
 from windtunnel.traces.interval_set import MAX_RESOURCES, count_of, parse_intervals
 from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import json_value
@@ -73,7 +73,7 @@ RESULTS = Layout(
 
 
 def _looks_batsim(head: bytes) -> bool:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = begun(head)
     if start.startswith(b"{"):
         return b'"nb_res"' in start or b'"subtime"' in start
     return header_has(start, "job_id", "submission_time", "requested_number_of_resources")
@@ -102,7 +102,7 @@ def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """
     source_name(path)
     data = read_bytes(path)
-    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+    if begun(data).startswith((b"{", b"[")):
         return _workload(data, path, bad_rows)
     rows = RESULTS.rows(path, found=parse_table(data, source_name(path)))
     rows.note(_ONE_GPU)

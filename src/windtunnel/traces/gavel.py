@@ -31,6 +31,7 @@ from windtunnel.throughput.measured import (
     gavel_speeds,
     read_throughputs,
 )
+from windtunnel.traces.header import BOM
 from windtunnel.traces.layout import Field, Layout, Rows, number, seconds, text, whole, words
 from windtunnel.traces.tabular import TextTable, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
@@ -59,7 +60,7 @@ _FIRST_LINE = re.compile(
 
 
 def _looks_gavel(head: bytes) -> bool:
-    return _FIRST_LINE.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
+    return _FIRST_LINE.match(head.removeprefix(BOM)) is not None
 
 
 def parse_tabs(

@@ -10,7 +10,7 @@ from windtunnel.errors import TraceError, quote
 MAX_LINE = 8 * 2**20
 #: Delimiters that a file may have been written with, and their names.
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -27,7 +27,12 @@ def checked_text(data: bytes, file: str) -> bytes:
             value=data[max(0, where - 10) : where + 10],
             hint="The file is binary, UTF-16, or was damaged when it was written.",
         )
-    return data.removeprefix(_BOM)
+    return data.removeprefix(BOM)
+
+
+def begun(data: bytes) -> bytes:
+    """Return a file's first bytes from its first text on, without a byte order mark."""
+    return data.removeprefix(BOM).lstrip()
 
 
 def first_text(data: bytes, file: str) -> tuple[int, int]:
@@ -108,7 +113,7 @@ def header_has(head: bytes, *names: str, without: tuple[str, ...] = ()) -> bool:
     >>> header_has(b"job_id,user\n1,u", "user"), header_has(b"a,b\n", "a", without=("b",))
     (True, False)
     """
-    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    line = begun(head).partition(b"\n")[0]
     try:
         row = next(csv.reader([line.decode().strip()]), [])
     except (UnicodeDecodeError, csv.Error):

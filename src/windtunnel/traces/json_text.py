@@ -12,10 +12,9 @@ from typing import Any, NoReturn
 import msgspec
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.header import not_utf8
+from windtunnel.traces.header import BOM, not_utf8
 from windtunnel.traces.source import said
 
-_BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
 
@@ -25,7 +24,7 @@ def json_bytes(data: bytes, file: str) -> bytes:
     Raises:
         TraceError: it is not UTF-8. The parser would not notice in fields that it skips.
     """
-    data = data.removeprefix(_BOM)
+    data = data.removeprefix(BOM)
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError
+from windtunnel.traces.header import begun
 from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.philly import ZONE
@@ -55,7 +56,7 @@ class _Job(msgspec.Struct):
 
 
 def _looks_raw(head: bytes) -> bool:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = begun(head)
     return start.startswith(b"[") and (b'"attempts"' in start or b'"jobid"' in start)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.traces.header import begun
 from windtunnel.traces.job_trace import by_submission, counted, job_trace
 from windtunnel.traces.readers import reader
 from windtunnel.traces.sacct_clock import Times, job_times
@@ -71,7 +72,7 @@ def read_sacct(
     """
     file = source_name(path)
     data = read_bytes(path)
-    is_json = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    is_json = begun(data)[:1] == b"{"
     text = read_json(data, file) if is_json else read_table(data, file, delimiter)
     refuse_cut(text)
     ids = _expanded(text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from windtunnel.errors import TraceError, quote
-from windtunnel.traces.header import checked_text, not_utf8
+from windtunnel.traces.header import BOM, checked_text, not_utf8
 from windtunnel.traces.sacct_words import STATES, state_word
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class SacctTable:
 
 def looks_like_sacct(head: bytes) -> bool:
     """Return whether a file begins with a line that names JobID and State."""
-    text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").lstrip("\r\n")
+    text = head.removeprefix(BOM).decode(errors="replace").lstrip("\r\n")
     return {"jobid", "state"} <= _words(_LINE_END.split(text, maxsplit=1)[0])
 
 

@@ -22,6 +22,7 @@ from windtunnel.throughput.shockwave import (
     split_job_type,
 )
 from windtunnel.traces.gavel import JOB_COLUMNS, complete, parse_tabs
+from windtunnel.traces.header import BOM
 from windtunnel.traces.layout import Layout, Rows, text
 from windtunnel.traces.resuming import SHOCKWAVE
 
@@ -45,7 +46,7 @@ _FIRST_LINE = re.compile(
 
 
 def _looks_shockwave(head: bytes) -> bool:
-    return _FIRST_LINE.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
+    return _FIRST_LINE.match(head.removeprefix(BOM)) is not None
 
 
 def _parsed(data: bytes, file: str) -> TextTable:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from windtunnel.errors import TraceError
+from windtunnel.traces.header import begun
 from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.sacct_table import SacctTable
 
@@ -66,7 +67,7 @@ class _File(msgspec.Struct):
 
 def looks_like_slurm_json(head: bytes) -> bool:
     """Return whether a file begins as Slurm's JSON of jobs does."""
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = begun(head)
     is_told = b'"jobs"' in text or b'"meta"' in text
     return text.startswith(b"{") and is_told and any(mark in text for mark in _MARKS)
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError
+from windtunnel.traces.header import BOM, begun
 from windtunnel.traces.layout import Field, Layout, Rows, number, whole, words
 from windtunnel.traces.source import short_name
 from windtunnel.traces.tabular import TextTable, parse_text
@@ -63,7 +64,7 @@ _CANCELLED = "5"
 
 def _looks_swf(head: bytes) -> bool:
     """Return whether a file begins with a comment of SWF's, or with a record."""
-    lines = head.removeprefix(b"\xef\xbb\xbf").lstrip().splitlines()
+    lines = begun(head).splitlines()
     first = lines[0].strip() if lines else b""
     if first.startswith(b";"):
         return b";" not in first.lstrip(b";")
@@ -76,7 +77,7 @@ def _without_comments(data: bytes) -> tuple[bytes, dict[str, str]]:
     Comments become blank lines, so that line numbers stay those of the file.
     """
     header: dict[str, str] = {}
-    lines = data.removeprefix(b"\xef\xbb\xbf").splitlines()
+    lines = data.removeprefix(BOM).splitlines()
     for index, line in enumerate(lines):
         if line.lstrip().startswith(b";"):
             lines[index] = b""

@@ -11,7 +11,7 @@ import msgspec
 
 from windtunnel.traces.kubernetes.objects import Condition, Meta  # noqa: TC001 - msgspec reads them
 from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, Template, quantities
-from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, user_of
+from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, job_row
 
 if TYPE_CHECKING:
     from windtunnel.traces.kubernetes.objects import Place, Version
@@ -220,16 +220,9 @@ def read_group(version: Version, user_label: str | None) -> tuple[JobRow, list[s
 
 
 def _row(meta: Meta, place: Place, kind: str, user_label: str | None) -> JobRow:
-    return JobRow(
-        job_id=meta.full_name,
-        number=place.number,
-        submit_time=place.instant(meta.creation_timestamp, "metadata.creationTimestamp"),
-        user=user_of(meta, user_label),
-        vc=meta.namespace,
-        template=meta.owner,
-        kind=kind,
-        uid=meta.uid,
-    )
+    row = job_row(meta, place, kind, user_label)
+    row.vc = meta.namespace
+    return row
 
 
 def _gang(place: Place, spec: PodSpec, count: int, row: JobRow) -> Gang:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import quote
+from windtunnel.traces.header import begun
 from windtunnel.traces.job_trace import counted, job_trace
 from windtunnel.traces.json_text import json_values
 from windtunnel.traces.kubernetes.batch import read_group, read_job, read_pod
@@ -29,7 +30,7 @@ _STRANGE_SHOWN = 5
 
 
 def _looks_kube(head: bytes) -> bool:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = begun(head)
     named = b'"apiVersion"' in start or (b'"kind"' in start and b'"metadata"' in start)
     return start.startswith((b"{", b"[")) and named
 

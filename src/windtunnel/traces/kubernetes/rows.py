@@ -15,7 +15,7 @@ from windtunnel.companions import TASK_COLUMNS, companion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.traces.kubernetes.objects import Meta
+    from windtunnel.traces.kubernetes.objects import Meta, Place
     from windtunnel.traces.kubernetes.resources import Gang
 
 #: Labels and annotations that name a job's user, the first that is there.
@@ -109,6 +109,19 @@ class TaskRow:
     num_gpus: float | None = None
     num_cpus: float | None = None
     mem_gib: float | None = None
+
+
+def job_row(meta: Meta, place: Place, kind: str, user_label: str | None) -> JobRow:
+    """Return the row of an object with what its metadata tell; see `user_of`."""
+    return JobRow(
+        job_id=meta.full_name,
+        number=place.number,
+        submit_time=place.instant(meta.creation_timestamp, "metadata.creationTimestamp"),
+        user=user_of(meta, user_label),
+        template=meta.owner,
+        kind=kind,
+        uid=meta.uid,
+    )
 
 
 def user_of(meta: Meta, key: str | None) -> str | None:

@@ -17,7 +17,7 @@ import msgspec
 
 from windtunnel.traces.kubernetes.objects import Condition, Meta  # noqa: TC001 - msgspec reads them
 from windtunnel.traces.kubernetes.resources import Count, Gang, Priority, Template
-from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, user_of
+from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, job_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -227,18 +227,10 @@ def read_workload(history: Sequence[Version], user_label: str | None) -> SeenWor
         for transition in _transitions(version.place, state)
     )
     meta = last.metadata
-    row = JobRow(
-        job_id=meta.full_name,
-        number=place.number,
-        submit_time=place.instant(meta.creation_timestamp, "metadata.creationTimestamp"),
-        user=user_of(meta, user_label),
-        template=meta.owner,
-        priority=last.spec.priority,
-        estimate=last.spec.maximum_execution_time_seconds,
-        kind="Workload",
-        uid=meta.uid,
-        local_queue=last.spec.queue_name or None,
-    )
+    row = job_row(meta, place, "Workload", user_label)
+    row.priority = last.spec.priority
+    row.estimate = last.spec.maximum_execution_time_seconds
+    row.local_queue = last.spec.queue_name or None
     others = _add_requests(row, states, place)
     row.vc = row.cluster_queue or row.local_queue
     row.admitted_time = next((run.admitted for run in runs if run.admitted is not None), None)
