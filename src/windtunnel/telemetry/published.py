@@ -86,7 +86,9 @@ def percentiles(path: str | Path) -> pa.Table:
             )
         names = {"source": [source] * len(value), "metric": [metric] * len(value)}
         parts.append(pa.table({**names, "value": value, "percent": percent}))
-    return pa.concat_tables(parts) if parts else _none(file)
+    if not parts:
+        raise TraceError(file, "at least one curve", hint="It holds none.")
+    return pa.concat_tables(parts)
 
 
 _Curve = tuple[str, str, np.ndarray, np.ndarray]
@@ -145,7 +147,3 @@ def _array(raw: bytes) -> np.ndarray:
     if shape[0] * kind.itemsize != len(raw) - stream.tell():
         raise ValueError("an array of another length than its shape")
     return np.frombuffer(raw, kind, offset=stream.tell()).astype(np.float64)
-
-
-def _none(file: str) -> pa.Table:
-    raise TraceError(file, "at least one curve", hint="It holds none.")

@@ -9,13 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.traces.header import header_has
 from windtunnel.traces.layout import Layout, Rows, seconds, text, whole
-
-
-def _looks_pollux(head: bytes) -> bool:
-    return header_has(head, "name", "time", "application", "num_replicas", "batch_size")
-
 
 _POLLUX = Layout(
     "pollux",
@@ -29,7 +23,6 @@ _POLLUX = Layout(
         "batch_size": whole("batch_size", "examples"),
         "vc": text("workload").optional,
     },
-    sniff=_looks_pollux,
     extensions=(".csv",),
 )
 

@@ -123,7 +123,8 @@ def moments(table: SacctTable, name: str, zone: str) -> Moments:
         [None if cell.lower() in NOTHING else cell for cell in table.cells(name)], pa.string()
     )
     counted = pc.match_substring_regex(cells, "^[0-9]{1,11}$")
-    seconds = _numbers(pc.if_else(counted, cells, pa.scalar(None, pa.string())).cast(pa.float64()))
+    plain = pc.if_else(counted, cells, pa.scalar(None, pa.string())).cast(pa.float64())
+    seconds = plain.to_numpy(zero_copy_only=False)
     walls = pc.if_else(counted, pa.scalar(None, pa.string()), cells)
     try:
         local = read_times(walls)
@@ -141,12 +142,6 @@ def moments(table: SacctTable, name: str, zone: str) -> Moments:
         ambiguous & is_wall,
         int(is_wall.sum()),
     )
-
-
-def _numbers(column: pa.Array) -> np.ndarray:
-    """Return a column of numbers as float64, null as NaN."""
-    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 def _not_before(column: Moments, earlier: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ columns, no header. A job's ``duration`` is its ideal one: every epoch at its pl
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from windtunnel.traces.tabular import TextTable
-
     #: (model, GPUs) -> batch size -> steps per second.
     Speeds = Mapping[tuple[str, int], Mapping[int, float]]
 
@@ -49,22 +48,13 @@ def _looks_shockwave(head: bytes) -> bool:
     return _FIRST_LINE.match(head.removeprefix(BOM)) is not None
 
 
-def _parsed(data: bytes, file: str) -> TextTable:
-    """Return the rows under their names.
-
-    Raises:
-        TraceError: a line has not twelve fields, or a cell that the trace needs is empty.
-    """
-    return parse_tabs(data, file, COLUMNS, filled=("mode",))
-
-
 _SHOCKWAVE = Layout(
     "shockwave",
     licence=LICENCE,
     columns={**JOB_COLUMNS, "mode": text("mode")},
     sniff=_looks_shockwave,
     extensions=(".trace",),
-    parse=_parsed,
+    parse=partial(parse_tabs, columns=COLUMNS, filled=("mode",)),
 )
 
 

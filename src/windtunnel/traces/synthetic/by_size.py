@@ -199,7 +199,9 @@ def place_jobs(
         for field in ("gpus", "duration", "queue", "cores", "state", "user", "vc")
     }
     gpus, duration = columns["gpus"], columns["duration"]
-    user_names = [f"u{facts.users.prefix}{k:04d}" for k in _name_numbers(facts, streams["people"])]
+    # Numbered at random: a name tells nothing of its user's rank.
+    numbers = (streams["people"].permutation(facts.users.number) + 1).tolist()
+    user_names = [f"u{facts.users.prefix}{number:04d}" for number in numbers]
     begin = submit + columns["queue"]
     return pa.table(
         {
@@ -225,12 +227,6 @@ def place_jobs(
             "status": pa.array(facts.status.names).take(pa.array(columns["state"])),
         }
     )
-
-
-def _name_numbers(facts: SizeFacts, rng: np.random.Generator) -> list[int]:
-    """Return numbers for the users' names that tell nothing of their rank."""
-    numbers: list[int] = (rng.permutation(facts.users.number) + 1).tolist()
-    return numbers
 
 
 def _gang_sizes(gpus: NDArray[np.int64]) -> NDArray[np.int32]:
