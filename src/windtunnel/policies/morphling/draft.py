@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.sim.contract import Preempt, Resize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Decision
@@ -72,6 +72,15 @@ class Draft:
         self.free.take(where, option)
         until = self.now + self.runtime(job, option)
         self.held[job.number] = Held(job, option, where, until)
+
+    def put_first(self, job: JobView, options: Iterable[Option]) -> bool:
+        """Let a job that holds nothing run in the first option that fits; return if one does."""
+        for option in options:
+            where = self.fit(job, option)
+            if where is not None:
+                self.put(job, option, where)
+                return True
+        return False
 
     def drop(self, job: JobView) -> Held:
         """Let a job hold nothing; return what it held."""

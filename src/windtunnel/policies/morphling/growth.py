@@ -64,9 +64,7 @@ def _pays(policy: Priced, draft: Draft, held: Held, option: Option, price: float
 def _change(draft: Draft, held: Held, option: Option) -> bool:
     """Let a job run in another option if it fits; return whether it does."""
     draft.drop(held.job)
-    where = draft.fit(held.job, option)
-    if where is None:
-        draft.restore(held)
-        return False
-    draft.put(held.job, option, where)
-    return True
+    if draft.put_first(held.job, [option]):
+        return True
+    draft.restore(held)
+    return False

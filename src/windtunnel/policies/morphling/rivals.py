@@ -64,11 +64,7 @@ class EqualShare(Policy):
         for held in list(draft.held.values()):
             self._to_share(draft, held, share)
         for job in queue:
-            for option in sized(cluster.options(job), share):
-                where = draft.fit(job, option)
-                if where is not None:
-                    draft.put(job, option, where)
-                    break
+            draft.put_first(job, sized(cluster.options(job), share))
         for number, held in draft.held.items():
             if draft.changed(held):
                 self._launched[number] = now
@@ -83,12 +79,8 @@ class EqualShare(Policy):
         if draft.now - self._launched[held.job.number] < self.interval or wanted == now:
             return
         draft.drop(held.job)
-        for option in best:
-            where = draft.fit(held.job, option)
-            if where is not None:
-                draft.put(held.job, option, where)
-                return
-        draft.restore(held)
+        if not draft.put_first(held.job, best):
+            draft.restore(held)
 
 
 def sized(options: Sequence[Option], share: int) -> list[Option]:

@@ -121,9 +121,6 @@ def _settle(policy: Priced, draft: Draft, held: Held) -> float | None:
         for option in policy.ladder(draft.cluster, held.job).options
         if option.num_gpus <= held.option.num_gpus
     ]
-    for option in sorted(smaller, key=lambda o: o.iteration_time):
-        where = draft.fit(held.job, option)
-        if where is not None:
-            draft.put(held.job, option, where)
-            return draft.held[held.job.number].until - held.until
+    if draft.put_first(held.job, sorted(smaller, key=lambda o: o.iteration_time)):
+        return draft.held[held.job.number].until - held.until
     return None

@@ -232,17 +232,16 @@ class Priced(Policy):
 
     def _launch_alone(self, draft: Draft, line: list[JobView], book: QuotaBook) -> None:
         """Launch the first job that nothing runs beside, whatever it holds back for."""
+        price = self.price(len(line) - 1)
         for job in line:
-            options = self.ladder(draft.cluster, job).options
-            price = self.price(len(line) - 1)
-            for option in sorted(
-                options, key=lambda o: draft.runtime(job, o) * (1 + price * o.num_gpus)
-            ):
-                where = draft.fit(job, option)
-                if where is not None and book.admits(job):
-                    draft.put(job, option, where)
-                    book.note(job)
-                    return
+
+            def cost(option: Option, job: JobView = job) -> float:
+                return draft.runtime(job, option) * (1 + price * option.num_gpus)
+
+            options = sorted(self.ladder(draft.cluster, job).options, key=cost)
+            if book.admits(job) and draft.put_first(job, options):
+                book.note(job)
+                return
 
 
 class _Waiting:
