@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.errors import InfeasibleError, SpecError
-from windtunnel.optimize import LinearProgram
-from windtunnel.optimize.tie_breaking import distinct_costs
+from windtunnel.optimize import LinearProgram, distinct_costs
 
 
 def bakery() -> tuple[LinearProgram, np.ndarray, np.ndarray]:

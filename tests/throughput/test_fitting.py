@@ -26,11 +26,10 @@ from windtunnel.throughput.analytic import (
 )
 from windtunnel.throughput.fitting import START, fit
 from windtunnel.throughput.memory import estimate
-from windtunnel.throughput.network import cards
 from windtunnel.throughput.objective import Objective
 from windtunnel.throughput.prediction import predicted_time, three_d_rows
-from windtunnel.throughput.profiled import ProfiledPoint
-from windtunnel.throughput.three_d import Sizes, features, fit_costs, predict
+from windtunnel.throughput.tables import ProfiledPoint
+from windtunnel.throughput.three_d import Sizes, cards, features, fit_costs, predict
 from windtunnel.throughput.validation import validate
 
 if TYPE_CHECKING:

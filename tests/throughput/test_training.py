@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from windtunnel.errors import SpecError, ThroughputError
 from windtunnel.throughput import Plan, artifact_iteration_time, training_model, training_models
 from windtunnel.throughput.options import parse_placement
-from windtunnel.throughput.published import published_best, published_speed
+from windtunnel.throughput.published import published_best
 from windtunnel.throughput.tables import MeasuredTable, Measurement
 from windtunnel.throughput.training import TrainingModel
 
@@ -175,8 +175,8 @@ def test_published_sensitivity_curve(name: str, speeds: tuple[float, ...]) -> No
         assert best is not None
         assert best[0] == pytest.approx(speed, abs=5.1e-5)
         assert best[1].name == ("zero-offload" if name == "t5_3B" else "zero-dp")
-    assert published_speed(model, 3) == published_speed(model, 2)
-    assert published_speed(model, 7) == published_speed(model, 4)
+    assert published_best(model, 3) == published_best(model, 2)
+    assert published_best(model, 7) == published_best(model, 4)
 
 
 def test_many_gpus_have_options_in_equal_pieces() -> None:

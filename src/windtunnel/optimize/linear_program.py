@@ -447,6 +447,22 @@ class LinearProgram:
         return f"{', '.join(guilty[:_NAMED])}{more} cannot hold together"
 
 
+def distinct_costs(count: int) -> np.ndarray:
+    """Return costs in [1, 2) without a pattern: over a face they have one optimum in practice.
+
+    As a last objective they make one of many equally good solutions the only best one.
+
+    The mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA'14) on 1, 2, ...: the same
+    numbers on every machine, and no sums of a few that are equal, as multiples of one number
+    would have; shape (count,).
+    """
+    bits = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    return 1.0 + (bits >> np.uint64(11)).astype(float) / 2.0**53
+
+
 def _in_reach(costs: np.ndarray) -> np.ndarray:
     """Return costs whose largest is at least 1: the tolerance on prices is absolute."""
     largest = float(np.abs(costs).max(initial=0.0))

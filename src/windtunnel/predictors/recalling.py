@@ -23,6 +23,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from difflib import SequenceMatcher
+from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -170,11 +171,7 @@ def statistic_of(runs: Sequence[float], statistic: str) -> float:
     """
     if statistic == "mean":
         return sum(runs) / len(runs)
-    ordered = sorted(runs)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+    return median(runs)
 
 
 def pooled(cells: Sequence[Total | Window]) -> tuple[float, int]:

@@ -220,8 +220,6 @@ class WaitHistory:
         """
         known = self._names[key]
         if name not in known:
-            from windtunnel.errors import nearest
-
             raise SpecError(
                 f"--{key}", f"the log has no {key} {quote(name)}.{nearest(name, known)}"
             )

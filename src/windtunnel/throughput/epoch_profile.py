@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from windtunnel.throughput.batch_sizes import Kind
 
 
+#: Of jobs whose epochs are not known: seconds an epoch, unless that makes fewer or more epochs.
+_LONGEST, _LEAST, _MOST = 120.0, 10, 100
+
+
 @dataclass(frozen=True)
 class EpochProfile:
     """What is planned for a job, from its submission on.
@@ -46,18 +50,9 @@ class EpochProfile:
         return float(sum(self.seconds.tolist()))
 
 
-def equal_epochs(
-    seconds: float, longest: float = 120.0, least: int = 10, most: int = 100
-) -> EpochProfile:
-    """Return the profile of a job of which only the duration is known: equal epochs.
-
-    Args:
-        seconds: its duration.
-        longest: seconds an epoch, unless that makes more or fewer epochs than are wanted.
-        least: epochs.
-        most: epochs.
-    """
-    count = int(min(max(math.ceil(seconds / longest), least), most))
+def equal_epochs(seconds: float) -> EpochProfile:
+    """Return the profile of a job of which only the duration is known: equal epochs."""
+    count = int(min(max(math.ceil(seconds / _LONGEST), _LEAST), _MOST))
     return EpochProfile(np.zeros(count, int), np.full(count, seconds / count))
 
 

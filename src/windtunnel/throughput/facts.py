@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.throughput.analytic import Bandwidths, Parameters
     from windtunnel.throughput.options import Shape
     from windtunnel.throughput.plans import Plan
-    from windtunnel.throughput.profiled import ProfiledPoint
-    from windtunnel.throughput.tables import MeasuredTable, Measurement
+    from windtunnel.throughput.tables import MeasuredTable, Measurement, ProfiledPoint
     from windtunnel.throughput.three_d import Costs
 
 

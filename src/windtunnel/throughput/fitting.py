@@ -20,7 +20,7 @@ from windtunnel.throughput.objective import SCALE, Objective
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.throughput.profiled import ProfiledPoint
+    from windtunnel.throughput.tables import ProfiledPoint
 
 #: Where the published fit begins; the overlap is moved to its bound.
 START = (1.5, 0.1, 0.001, 1.0, 1.0, 1.0, 1.0)

@@ -15,8 +15,7 @@ from windtunnel.throughput.three_d import COSTS, features, fit_costs
 from windtunnel.throughput.training import TrainingModel
 
 if TYPE_CHECKING:
-    from windtunnel.throughput.profiled import ProfiledPoint
-    from windtunnel.throughput.tables import Measurement
+    from windtunnel.throughput.tables import Measurement, ProfiledPoint
 
 #: A forward time that differs by this factor from what the others let expect is remarked upon.
 _SUSPECT = 4.0

@@ -15,8 +15,7 @@ from windtunnel.throughput.analytic import Bandwidths, Parameters
 from windtunnel.throughput.facts import StoredRecord
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import Plan
-from windtunnel.throughput.profiled import ProfiledPoint
-from windtunnel.throughput.tables import MeasuredTable, Measurement
+from windtunnel.throughput.tables import MeasuredTable, Measurement, ProfiledPoint
 from windtunnel.throughput.training import TrainingModel
 
 if TYPE_CHECKING:

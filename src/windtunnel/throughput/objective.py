@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from windtunnel.throughput.profiled import ProfiledPoint
+    from windtunnel.throughput.tables import ProfiledPoint
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

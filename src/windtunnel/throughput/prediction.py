@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windtunnel.throughput.analytic import data_parallel
-from windtunnel.throughput.network import cards
-from windtunnel.throughput.three_d import features, predict
+from windtunnel.throughput.three_d import cards, features, predict
 
 if TYPE_CHECKING:
     from windtunnel.throughput.facts import TrainingFacts

@@ -71,26 +71,21 @@ def _interpolated(means: dict[tuple[int, int], float], size: tuple[int, int]) ->
     return float(LinearNDInterpolator(list(means), list(means.values()))(*size))
 
 
-def published_speed(model: TrainingModel, gpus: int, *, threads: int = 1) -> float | None:
-    """Return the samples per second of the published curve at one size; None where it has none.
+@lru_cache(maxsize=4096)
+def published_best(
+    model: TrainingModel, gpus: int, *, threads: int = 1
+) -> tuple[float, Plan, int] | None:
+    """Return samples per second, plan and GPUs of the published curve at one size.
 
     The best data-parallel plan by the analytic model with the stored parameters, inside one node;
     where the largest feasible size below is within 1 % of it, or ``gpus`` itself is not feasible,
-    that smaller size's (MLSys'25 artifact, ``best[g][threads][0]``).
+    that smaller size's (MLSys'25 artifact, ``best[g][threads][0]``). None where there is none.
 
     Args:
         model: one of the models that come with us.
         gpus: 1 to 8.
         threads: CPU threads with each GPU.
     """
-    return None if (best := published_best(model, gpus, threads=threads)) is None else best[0]
-
-
-@lru_cache(maxsize=4096)
-def published_best(
-    model: TrainingModel, gpus: int, *, threads: int = 1
-) -> tuple[float, Plan, int] | None:
-    """Return speed, plan and GPUs of the published curve, as `published_speed` explains."""
     smaller = None if gpus == 1 else published_best(model, gpus - 1, threads=threads)
     own = _best_plan(model, gpus, threads)
     if own is None or (smaller is not None and smaller[0] * 1.01 >= own[0]):

@@ -41,6 +41,32 @@ class Measurement:
         return parse_placement(self.placement)
 
 
+@dataclass(frozen=True, slots=True)
+class ProfiledPoint:
+    """One measured iteration of a data-parallel plan on one node, with its phases, ms.
+
+    The analytic model is fitted to a few of them.
+
+    Attributes:
+        plan: the plan.
+        gpus: GPUs, all on one node.
+        threads: CPU threads with each GPU.
+        forward: forward time of one GPU's samples, once; None = not measured.
+        sync: backward and communication, overlapped, with what goes to the CPUs (``Tcc``); None =
+            not measured.
+        update: optimizer with swapping (``Topt``); None = not measured.
+        total: the iteration.
+    """
+
+    plan: Plan
+    gpus: int
+    threads: int
+    forward: float | None
+    sync: float | None
+    update: float | None
+    total: float
+
+
 @dataclass(frozen=True, eq=False)
 class MeasuredTable:
     """A model's measurements.

@@ -21,8 +21,7 @@ from windtunnel.errors import SpecError, TraceError
 from windtunnel.throughput.made import MeasuredPoints, MeasuredSteps
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import OFFLOAD_CPUS, Plan
-from windtunnel.throughput.profiled import ProfiledPoint
-from windtunnel.throughput.tables import Measurement
+from windtunnel.throughput.tables import Measurement, ProfiledPoint
 from windtunnel.traces.tabular import TextTable, read_text
 
 if TYPE_CHECKING:

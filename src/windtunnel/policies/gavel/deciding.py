@@ -12,9 +12,9 @@ import numpy as np
 
 from windtunnel.policies.gavel.allocation import Allocation, Asked, shares_of
 from windtunnel.policies.gavel.catalogue import POLICIES, allocate
+from windtunnel.policies.gavel.closed_forms import IsolatedTime
 from windtunnel.policies.gavel.fairness import believed, same_speeds
 from windtunnel.policies.gavel.instance import Entity, Instance
-from windtunnel.policies.gavel.isolated_time import IsolatedTime
 from windtunnel.policies.gavel.pairing import PublishedPairs
 from windtunnel.policies.gavel.standing import StandingMaxMin
 from windtunnel.policies.gavel.work import ALONE, Decision

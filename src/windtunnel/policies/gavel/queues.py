@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.optimize import LinearProgram
-from windtunnel.optimize.tie_breaking import distinct_costs
+from windtunnel.optimize import LinearProgram, distinct_costs
 from windtunnel.policies.gavel.closed_forms import equal_split, isolated_shares
 
 if TYPE_CHECKING:

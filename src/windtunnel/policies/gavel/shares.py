@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.optimize import LinearProgram
-from windtunnel.optimize.tie_breaking import distinct_costs
+from windtunnel.optimize import LinearProgram, distinct_costs
 from windtunnel.policies.gavel.closed_forms import equal_split
 
 if TYPE_CHECKING:

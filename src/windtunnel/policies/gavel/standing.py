@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.optimize.tie_breaking import distinct_costs
+from windtunnel.optimize import distinct_costs
 from windtunnel.policies.gavel.allocation import Asked
 from windtunnel.policies.gavel.fairness import max_min_model
 from windtunnel.policies.gavel.shares import within_limits

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from windtunnel.throughput.published import (
     artifact_iteration_time,
     published_best,
-    published_speed,
 )
 
 if TYPE_CHECKING:
@@ -118,8 +117,8 @@ class ArtifactScheduler:
         """Return the samples per second that the scheduler reads; -1 beyond one node."""
         key = (model.name, gpus)
         if key not in self._speeds:
-            known = published_speed(model, gpus) if 1 <= gpus <= NODE_GPUS else None
-            self._speeds[key] = _MISSING if known is None else known
+            best = published_best(model, gpus) if 1 <= gpus <= NODE_GPUS else None
+            self._speeds[key] = _MISSING if best is None else best[0]
         return self._speeds[key]
 
     def _slope(self, job: ArtifactJob, now: float, delta: int = 1) -> float:
