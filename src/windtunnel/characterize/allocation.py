@@ -12,7 +12,8 @@ import numpy as np
 
 from windtunnel.characterize.levels import levels, run_intervals
 from windtunnel.characterize.population import NONE
-from windtunnel.characterize.relation import LeftOut, relation, rows, split_off, why
+from windtunnel.characterize.relation import LeftOut, relation, rows, split_off, typed, why
+from windtunnel.characterize.requests import RESOURCES
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ __all__ = [
 #: Kinds of nodes: all together, by GPU type, by number of GPUs, by both, or each node alone.
 NODES_BY: tuple[str, ...] = ("all", "gpu_type", "num_gpus", "class", "node")
 #: Resource -> column of requests and of capacities.
-_RESOURCES = {"cpu": "num_cpus", "gpu": "num_gpus", "mem": "mem_gib"}
+_RESOURCES = {resource.name: resource.asked for resource in RESOURCES}
 
 
 def allocation_over_time(
@@ -136,7 +137,9 @@ def allocation(
             row[f"{name}_share"] = mean / capacity if capacity and mean is not None else None
         row |= {"n": given.get("n", 0), "left_out": sum(left_out.values()), "why": why(left_out)}
         out.append(row)
-    return pa.Table.from_pylist(out, schema=_allocation_schema(by))
+    amounts_of = " ".join(f"{name}_capacity {name} {name}_share" for name in _RESOURCES)
+    schema = typed(f"{by} nodes {amounts_of} n left_out why", f"ti{'fff' * len(_RESOURCES)}iit")
+    return pa.Table.from_pylist(out, schema=schema)
 
 
 def cpus_per_gpu(tasks: Relation, nodes: Relation, *, by: str = "class") -> pa.Table:
@@ -181,12 +184,8 @@ def cpus_per_gpu(tasks: Relation, nodes: Relation, *, by: str = "class") -> pa.T
                 "why": why(left_out),
             }
         )
-    types = (
-        *(pa.string(), pa.int64(), pa.float64(), pa.float64(), pa.int64(), pa.int64()),
-        pa.string(),
-    )
-    names = (by, "nodes", "provided", "asked", "n", "left_out", "why")
-    return pa.Table.from_pylist(out, schema=pa.schema(list(zip(names, types, strict=True))))
+    names = f"{by} nodes provided asked n left_out why"
+    return pa.Table.from_pylist(out, schema=typed(names, "tiffiit"))
 
 
 def _placed(tasks: Relation, nodes: Relation, by: str) -> tuple[Any, int, LeftOut]:
@@ -243,12 +242,3 @@ def _in_order(label: str, by: str) -> tuple[int, str]:
 
 def _ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
-
-
-def _allocation_schema(by: str) -> pa.Schema:
-    import pyarrow as pa
-
-    fields = [(by, pa.string()), ("nodes", pa.int64())]
-    for name in _RESOURCES:
-        fields += [(f"{name}{tail}", pa.float64()) for tail in ("_capacity", "", "_share")]
-    return pa.schema([*fields, ("n", pa.int64()), ("left_out", pa.int64()), ("why", pa.string())])

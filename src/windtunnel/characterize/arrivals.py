@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 #: Ways to tell times apart. Weekdays count from Monday = 0, hours of the week from Monday 0 h.
 PERIODS: tuple[str, ...] = ("hour", "weekday", "hour_of_week", "month")
-_LABELS = {"hour": 24, "weekday": 7, "hour_of_week": 168}
+#: How many labels they have; months are as many as a trace has.
+LABELS = {"hour": 24, "weekday": 7, "hour_of_week": 168}
 #: 1970-01-01 was a Thursday.
 _THURSDAY = 3
 
@@ -72,14 +73,14 @@ def arrivals_by(
     table = timed(jobs, where, by)
     span = span_of(table, epoch, zone, covers=covers)
     months = [] if span is None else month_starts(span.begin, span.end - 1)
-    size = _LABELS.get(period, len(months))
+    size = LABELS.get(period, len(months))
     if span is None:
         seconds = np.zeros(size)
         keyed = table.mutate(cell=table.time.cast("int64"))
     else:
         seconds = exposure(span, period, size, months)
         local = span.clock.local_of(table.time)
-        keyed = table.mutate(cell=_label(local, period, months))
+        keyed = table.mutate(cell=label_of(local, period, months))
     cells = cells_of(keyed, by, size, first=0)
     names: Any = pa.array(np.arange(size), pa.int64())
     if period == "month":
@@ -137,8 +138,14 @@ def hourly_boxes(
     return found
 
 
-def _label(local: Any, period: str, months: list[float]) -> Any:
-    """Return the number of the label that the wall clock shows, as Ibis int64."""
+def label_of(local: Any, period: str, months: list[float]) -> Any:
+    """Return the number of the label that the wall clock shows, as Ibis int64.
+
+    Args:
+        local: Ibis number, s since 1970 of that clock.
+        period: one of `PERIODS`.
+        months: as of `exposure`.
+    """
     hours = (local / HOUR).floor().cast("int64")
     days = (local / DAY).floor().cast("int64")
     weekday = ((days + _THURSDAY) % 7 + 7) % 7

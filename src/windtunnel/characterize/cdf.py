@@ -20,8 +20,14 @@ from windtunnel.characterize.grids import (
     checked_grid,
     interval,
 )
-from windtunnel.characterize.population import counted, group_label, group_order, population
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.population import (
+    as_one_group,
+    counted,
+    group_label,
+    group_order,
+    population,
+)
+from windtunnel.characterize.relation import rows, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,25 +184,10 @@ def column_cdfs(
     """
     import pyarrow as pa
 
-    text, real, whole = pa.string(), pa.float64(), pa.int64()
-    columns = ("value", "x", "count", "percent", "n", "left_out")
-    types = dict(zip(columns, (text, real, whole, real, whole, whole), strict=True))
-    out: dict[str, list[Any]] = {name: [] for name in types}
+    parts = [typed("value x count percent n left_out", "tfifii").empty_table()]
     for name, value in values.items():
-        grid = checked_grid(at[name])
-        keyed = table.select(place=interval(value.cast("float64"), grid))
-        amounts, lacking = np.zeros(len(grid) + 1, dtype=np.int64), 0
-        for row in rows(keyed.group_by("place").aggregate(count=keyed.count())):
-            if row["place"] is None:
-                lacking = row["count"]
-            else:
-                amounts[row["place"]] = row["count"]
-        reached = np.cumsum(amounts)
-        n, count = int(reached[-1]), len(grid)
-        out["value"] += [name] * count
-        out["x"] += grid
-        out["count"] += reached[:-1].tolist()
-        out["percent"] += (100.0 * reached[:-1] / n).tolist() if n else [None] * count
-        out["n"] += [n] * count
-        out["left_out"] += [lacking] * count
-    return pa.table({name: pa.array(out[name], kind) for name, kind in types.items()})
+        one = as_one_group(table.select(fact_0=value.cast("float64")))
+        found = curves(one, one.fact_0, None, checked_grid(at[name]), None)
+        names = pa.array([name] * found.num_rows, pa.string())
+        parts.append(found.drop_columns(["unsized"]).add_column(0, "value", names))
+    return pa.concat_tables(parts).combine_chunks()

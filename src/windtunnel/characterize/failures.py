@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from windtunnel.characterize.cdf import curves
 from windtunnel.characterize.grids import checked_grid
 from windtunnel.characterize.population import grouped, grouped_table, population
+from windtunnel.characterize.relation import typed
 from windtunnel.characterize.states import FAILED
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def failures_by(
         SpecError: an argument names nothing known.
     """
     import ibis
-    import pyarrow as pa
 
     table = population(jobs, ("duration", "gpu_time"), where=where, by=by, columns=("status",))
     failed = table.asked & table.status.isin(list(statuses)).fill_null(False)
@@ -77,14 +77,9 @@ def failures_by(
         row["failed_share"] = _ratio(row["num_failed"], row["num_jobs"])
         row["lost_share"] = _ratio(row["gpu_time_failed"], row["gpu_time"])
         row["part_of_lost"] = _ratio(row["gpu_time_failed"], all_lost)
-    counts, runs = ("n", "left_out", "unsized"), ("avg_run", "p50_run", "p90_run", "max_run")
-    names = (
-        *("num_jobs", "num_failed", "failed_share", "no_status", "gpu_time", "gpu_time_failed"),
-        *("lost_share", "part_of_lost", *runs, *counts),
-    )
-    whole = {"num_jobs", "num_failed", "no_status", *counts}
-    columns = {name: pa.int64() if name in whole else pa.float64() for name in names}
-    return grouped_table(found, by, columns)
+    names = "num_jobs num_failed failed_share no_status gpu_time gpu_time_failed lost_share "
+    names += "part_of_lost avg_run p50_run p90_run max_run n left_out unsized"
+    return grouped_table(found, by, typed(names, "iififfffffffiii"))
 
 
 def time_to_failure(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.characterize.headline_tables import CLAIMS, NOT_IN_TABLES, HeadlineTables
+from windtunnel.characterize.headline_tables import CLAIMS, Answer, HeadlineTables
 from windtunnel.characterize.headlines_of_jobs import answers as answers_of_jobs
 from windtunnel.characterize.headlines_of_tasks import answers as answers_of_tasks
 
@@ -54,20 +54,18 @@ def headlines(trace: Trace) -> list[Headline]:
     answers = answers_of_jobs(tables) | answers_of_tasks(tables)
     found = []
     for claim in CLAIMS:
-        why_not = NOT_IN_TABLES.get(claim.key)
-        answer = None if why_not is not None else answers[claim.key]
-        if answer is not None and answer.value is None:
-            why_not = answer.why_not
+        never = claim.not_in_tables
+        answer = answers[claim.key] if never is None else Answer(None, why_not=never)
         found.append(
             Headline(
                 key=claim.key,
                 claim=claim.text,
-                value=None if answer is None else answer.value,
+                value=answer.value,
                 unit=claim.unit,
-                n=0 if answer is None else answer.n,
-                left_out=0 if answer is None else answer.left_out,
+                n=answer.n,
+                left_out=answer.left_out,
                 published=claim.published,
-                why_not=why_not,
+                why_not=answer.why_not,
                 source=claim.source,
             )
         )

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windtunnel.characterize.relation import relation
+from windtunnel.characterize.relation import typed
 from windtunnel.characterize.telemetry_jobs import attributed, located
 from windtunnel.characterize.telemetry_segments import segments_of
-from windtunnel.companions import HOLDING_COLUMNS, companion_schema
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
     from windtunnel.companions import Relation
-
-_HELD = ("job_id", "node", "gpu", "start_time", "end_time")
 
 
 def idle_jobs(
@@ -50,9 +47,7 @@ def idle_jobs(
 
     if not 0 <= idle_at < float("inf"):
         raise SpecError("idle_at", f"found {quote(idle_at)}; expected a number from 0 on.")
-    known = companion_schema(HOLDING_COLUMNS).empty_table() if holdings is None else holdings
-    table = relation(known, _HELD).to_pyarrow()
-    found = segments_of(table, table["job_id"])
+    found = segments_of(holdings)
     owned = attributed(located(samples, metric, found), found)
     busy = owned.value > idle_at
     by_device = owned.group_by(["job", "node", "gpu"]).aggregate(
@@ -74,14 +69,7 @@ def idle_jobs(
     rows = by_job.to_pyarrow().to_pylist()
     left_out = sum(row["n"] for row in rows if row["job"] is None)
     named = sorted((row for row in rows if row["job"] is not None), key=lambda row: row["job"])
-    counts = ("n", "n_idle", "devices", "unused_devices")
-    times = ("first_sample", "last_sample", "last_busy")
-    schema = pa.schema(
-        [
-            ("job_id", pa.string()),
-            *((name, pa.int64()) for name in counts),
-            *((name, pa.float64()) for name in times),
-        ]
-    )
+    names = "job_id n n_idle devices unused_devices first_sample last_sample last_busy"
+    schema = typed(names, "tiiiifff")
     result = pa.Table.from_pylist([{**row, "job_id": row["job"]} for row in named], schema=schema)
     return result.replace_schema_metadata({"windtunnel.left_out": str(left_out)})

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from windtunnel.characterize.relation import LeftOut, known_columns, relation, rows, split_off, why
-from windtunnel.characterize.requests import RESOURCES, Resource, typed
+from windtunnel.characterize.relation import (
+    LeftOut,
+    known_columns,
+    relation,
+    rows,
+    split_off,
+    typed,
+    why,
+)
+from windtunnel.characterize.requests import RESOURCES, Resource
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -23,12 +31,6 @@ if TYPE_CHECKING:
     Unit: TypeAlias = Literal["task", "job"]
     #: ``pai``: the sums are taken as the notebook takes them.
     Compat: TypeAlias = Literal["pai"] | None
-
-#: Columns of the answer, and their kinds.
-_AGAINST_USE = (
-    "resource n over over_share under under_share mean_excess excess_n left_out why",
-    "tiififfiit",
-)
 
 
 def requests_against_use(
@@ -64,7 +66,8 @@ def requests_against_use(
 
     table = _with_capacity(tasks, nodes, unit, compat)
     out = [_against_use(table, resource, unit, compat) for resource in RESOURCES]
-    return pa.Table.from_pylist(out, schema=typed(_AGAINST_USE))
+    names = "resource n over over_share under under_share mean_excess excess_n left_out why"
+    return pa.Table.from_pylist(out, schema=typed(names, "tiififfiit"))
 
 
 def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table, bool]:

@@ -119,22 +119,20 @@ def group_order(row: dict[str, Any]) -> tuple[bool, float, str]:
     return row["label"] == NONE, row["place"], row["label"]
 
 
-def grouped_table(
-    found: Sequence[dict[str, Any]], by: str | None, columns: Mapping[str, pa.DataType]
-) -> pa.Table:
+def grouped_table(found: Sequence[dict[str, Any]], by: str | None, columns: pa.Schema) -> pa.Table:
     """Return rows as a table, groups in their order.
 
     Args:
         found: rows with ``place`` and ``label`` of `group_of`, and a value for each column.
         by: the property: the name of the first column; None = there is no such column.
-        columns: name -> Arrow type of the other columns, in order.
+        columns: the other columns, in order.
     """
     import pyarrow as pa
 
     ordered = sorted(found, key=group_order)
     labels = [group_label(by, row["place"], row["label"]) for row in ordered]
     first = {} if by is None else {by: pa.array(labels, pa.string())}
-    rest = {name: pa.array([row[name] for row in ordered], kind) for name, kind in columns.items()}
+    rest = {one.name: pa.array([row[one.name] for row in ordered], one.type) for one in columns}
     return pa.table({**first, **rest})
 
 
@@ -236,6 +234,15 @@ def population(
     }
     kept = {name: table[name] for name in columns}
     return table.select(place=place, label=label, asked=asked, **values, **kept)
+
+
+def as_one_group(table: Any) -> Any:
+    """Return an Ibis table with ``place``, ``label`` and ``asked``: all its rows are one group."""
+    import ibis
+
+    return table.mutate(
+        place=ibis.literal(0.0), label=ibis.literal(""), asked=ibis.literal(value=True)
+    )
 
 
 def grouped(table: Any, by: str | None, sums: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.sim.metrics import named_groups
+from windtunnel.sim.timeline import steps
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-#: What jobs without a name are together under.
-NONE = "(none)"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Recorded:
         times = np.concatenate([self.start[ran], self.end[ran]])
         # Millionths, so that what was taken is given back to the last digit.
         units = np.rint(self.gpus[ran] * 1e6)
-        return _steps(times, np.concatenate([units, -units]))
+        instants, held = steps(times, np.concatenate([units, -units]))
+        return instants, held / 1e6
 
     @property
     def most_held(self) -> float:
@@ -103,18 +104,6 @@ class Recorded:
         """Return each job's place among the names of a column, and the names in order.
 
         Args:
-            by: a column of text: ``user``, ``vc`` ...; jobs without a name are under `NONE`.
+            by: a column of text: ``user``, ``vc`` ...; jobs without a name are under ``(none)``.
         """
-        coded = self.jobs[by].fill_null(NONE).combine_chunks().dictionary_encode()
-        labels = coded.dictionary.to_pylist()
-        order = sorted(range(len(labels)), key=labels.__getitem__)
-        place = np.empty(len(labels), dtype=np.int64)
-        place[order] = np.arange(len(labels))
-        codes = place[coded.indices.to_numpy(zero_copy_only=False)]
-        return codes, [labels[index] for index in order]
-
-
-def _steps(times: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    instants, place = np.unique(times, return_inverse=True)
-    changes = np.bincount(place.ravel(), units, minlength=len(instants))
-    return instants, np.cumsum(changes) / 1e6
+        return named_groups(self.jobs[by])

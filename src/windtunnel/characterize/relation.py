@@ -19,6 +19,8 @@ from windtunnel.errors import SchemaError, Violation, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from windtunnel.companions import Relation
 
 
@@ -68,6 +70,23 @@ def known_columns(table: Relation, names: Iterable[str]) -> set[str]:
     held = relation(table, asked)
     (counts,) = rows(held.aggregate(**{name: held[name].count() for name in asked}))
     return {name for name in asked if counts[name]}
+
+
+def typed(names: str, letters: str) -> pa.Schema:
+    """Return the schema of some names.
+
+    Args:
+        names: of the columns, blanks between them.
+        letters: the kind of each: t text, i whole number, f float.
+
+    >>> typed("state num_jobs share", "tif").types
+    [DataType(string), DataType(int64), DataType(double)]
+    """
+    import pyarrow as pa
+
+    kinds = {"t": pa.string(), "i": pa.int64(), "f": pa.float64()}
+    columns = zip(names.split(), letters, strict=True)
+    return pa.schema([(name, kinds[letter]) for name, letter in columns])
 
 
 LeftOut = dict[str, int]

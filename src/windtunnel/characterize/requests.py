@@ -17,6 +17,7 @@ from windtunnel.characterize.relation import (
     relation,
     rows,
     split_off,
+    typed,
     why,
 )
 
@@ -104,7 +105,8 @@ def request_quantiles(asking: Relation) -> pa.Table:
                 "why": why(left_out),
             }
         )
-    return pa.Table.from_pylist(out, schema=typed(_QUANTILES))
+    names = "resource unit n p50 p95 p95_over_p50 large_share none left_out why"
+    return pa.Table.from_pylist(out, schema=typed(names, "ttiffffiit"))
 
 
 def request_use_cdfs(
@@ -150,21 +152,3 @@ def request_use_cdfs(
     for name in found.column_names[1:]:
         heads = heads.append_column(name, found[name])
     return heads
-
-
-#: Columns of the quantiles, and their kinds: text, whole number or float by the letter.
-_QUANTILES = (
-    "resource unit n p50 p95 p95_over_p50 large_share none left_out why",
-    "ttiffffiit",
-)
-
-
-def typed(columns: tuple[str, str]) -> pa.Schema:
-    """Return the schema of names and letters: t text, i whole number, f float."""
-    import pyarrow as pa
-
-    kinds = {"t": pa.string(), "i": pa.int64(), "f": pa.float64()}
-    names, letters = columns
-    return pa.schema(
-        [(name, kinds[letter]) for name, letter in zip(names.split(), letters, strict=True)]
-    )

@@ -12,7 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.cdf import column_cdfs
-from windtunnel.characterize.relation import LeftOut, column_names, relation, rows, split_off, why
+from windtunnel.characterize.relation import (
+    LeftOut,
+    column_names,
+    relation,
+    rows,
+    split_off,
+    typed,
+    why,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,9 +107,8 @@ def slowdown_by_load(
                     "why": why(left_out),
                 }
             )
-    text, whole, real = pa.string(), pa.int64(), pa.float64()
-    kinds = (text, text, whole, real, real, real, real, whole, whole, whole, text)
-    return pa.Table.from_pylist(out, schema=pa.schema(list(zip(out[0], kinds, strict=True))))
+    names = "metric tasks n p25 p50 p75 busy_share unknown groups left_out why"
+    return pa.Table.from_pylist(out, schema=typed(names, "ttiffffiiit"))
 
 
 def _compared(

@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.population import counted, grouped, grouped_table, population
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.relation import rows, typed
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -53,15 +53,10 @@ def spread_by(
     Raises:
         SpecError: an argument names nothing known, or a percent is not in [0, 100].
     """
-    import pyarrow as pa
-
     names = _names(percents)
     found = _spread(jobs, value, by, where, names)
-    columns = {
-        **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
-        **dict.fromkeys(("avg", "min", *names, "max"), pa.float64()),
-    }
-    return grouped_table(found, by, columns)
+    columns = f"n left_out unsized avg min {' '.join(names)} max"
+    return grouped_table(found, by, typed(columns, f"iiiff{'f' * len(names)}f"))
 
 
 def quantile_curve(
@@ -84,19 +79,13 @@ def quantile_curve(
     Raises:
         SpecError: an argument names nothing known, or a percent is not in [0, 100].
     """
-    import pyarrow as pa
-
     names = _names(percents)
     found = [
         {**row, "percent": percent, "value": row[name]}
         for row in _spread(jobs, value, by, where, names)
         for name, percent in names.items()
     ]
-    columns = {
-        **dict.fromkeys(("percent", "value"), pa.float64()),
-        **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
-    }
-    return grouped_table(found, by, columns)
+    return grouped_table(found, by, typed("percent value n left_out unsized", "ffiii"))
 
 
 def _names(percents: Sequence[float]) -> dict[str, float]:
@@ -146,7 +135,6 @@ def box_statistics(
 def boxes(table: Any, by: str | None) -> pa.Table:
     """Return the box plot of ``fact_0`` of a population; see `box_statistics`."""
     import ibis
-    import pyarrow as pa
 
     keys = ["place", "label"]
     value = table.fact_0
@@ -185,9 +173,9 @@ def boxes(table: Any, by: str | None) -> pa.Table:
     )
     numbers = ("whisker_low", "q1", "median", "q3", "whisker_high", "min", "max", "mean")
     counts = ("outliers_low", "outliers_high", "n", "left_out", "unsized")
-    columns = {**dict.fromkeys(numbers, pa.float64()), **dict.fromkeys(counts, pa.int64())}
-    found = rows(full.select(*keys, *columns))
+    found = rows(full.select(*keys, *numbers, *counts))
     if by is None and not found:
         nothing = {**dict.fromkeys(numbers), **dict.fromkeys(counts, 0)}
         found = [{"place": 0.0, "label": "", **nothing}]
+    columns = typed(" ".join((*numbers, *counts)), "f" * len(numbers) + "i" * len(counts))
     return grouped_table(found, by, columns)

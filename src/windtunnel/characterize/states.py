@@ -28,7 +28,7 @@ from windtunnel.characterize.population import (
     size_labels,
     text_label,
 )
-from windtunnel.characterize.relation import relation, rows
+from windtunnel.characterize.relation import relation, rows, typed
 from windtunnel.errors import SpecError
 from windtunnel.schema import STATUSES
 
@@ -70,8 +70,6 @@ def state_shares(
     Raises:
         SpecError: ``where`` or ``gpu_time`` is unknown.
     """
-    import pyarrow as pa
-
     table = population(jobs, (gpu_time,), where=where, by=by, columns=("status",))
     keyed = table.mutate(state=state_of(table.status))
     sums = keyed.group_by(["place", "label", "state"]).aggregate(
@@ -86,15 +84,8 @@ def state_shares(
     if by is None and not groups:
         groups[0.0, ""] = {}
     found = [row for key, states in groups.items() for row in _group(key, states)]
-    columns = {
-        "state": pa.string(),
-        "num_jobs": pa.int64(),
-        "job_share": pa.float64(),
-        "gpu_time": pa.float64(),
-        "gpu_time_share": pa.float64(),
-        **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
-    }
-    return grouped_table(found, by, columns)
+    names = "state num_jobs job_share gpu_time gpu_time_share n left_out unsized"
+    return grouped_table(found, by, typed(names, "tifffiii"))
 
 
 def state_of(status: Any) -> Any:

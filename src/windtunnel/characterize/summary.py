@@ -6,7 +6,7 @@ time in GPU-seconds, rates 0..1. A cell that cannot be had is null, and its reas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.facts import source_fact
@@ -71,7 +71,7 @@ def cluster_summary(
     wanted = ("duration", "wait", "gpu_time", "num_gpus")
     facts = tuple(source_fact(jobs, fact) if source else fact for fact in wanted)
     gpu, cpu = _kind(jobs, facts, "gpu"), _kind(jobs, facts, "cpu")
-    found = _Cells()
+    found = ClusterSummary({}, {}, {}, {})
     found.row["id"] = name
     if name is None:
         found.why["id"] = "The jobs table has no name."
@@ -80,36 +80,29 @@ def cluster_summary(
     found.row["gpu_job_num"] = gpu["num_jobs"]
     _times(found, gpu, "gpu")
     for cell, key in (("avg_gpu_num", "avg"), ("med_gpu_num", "med"), ("max_gpu", "max")):
-        found.put(cell, gpu[f"{key}_gpus"], gpu["num_jobs"], 0, "There are no GPU jobs.")
-    found.put(
+        _put(found, cell, gpu[f"{key}_gpus"], (gpu["num_jobs"], 0), "There are no GPU jobs.")
+    _put(
+        found,
         "max_run_time_gpu",
         gpu["max_run"],
-        gpu["n_run"],
-        gpu["num_jobs"] - gpu["n_run"],
+        (gpu["n_run"], gpu["num_jobs"] - gpu["n_run"]),
         _no_fact("gpu", gpu, "run time"),
     )
     _rates(found, gpu, "gpu")
     _gpu_time(found, gpu)
     _times(found, cpu, "cpu")
     _rates(found, cpu, "cpu")
-    row = {column: found.row[column] for column in COLUMNS}
-    return ClusterSummary(row, found.n, found.left_out, found.why)
+    return replace(found, row={column: found.row[column] for column in COLUMNS})
 
 
-class _Cells:
-    """Cells as they are found."""
-
-    def __init__(self) -> None:
-        self.row: dict[str, Any] = {}
-        self.n: dict[str, int] = {}
-        self.left_out: dict[str, int] = {}
-        self.why: dict[str, str] = {}
-
-    def put(self, cell: str, value: Any, n: int, left_out: int, reason: str) -> None:
-        """Enter a value with its counts, or the reason why there is none."""
-        self.row[cell], self.n[cell], self.left_out[cell] = value, n, left_out
-        if value is None:
-            self.why[cell] = reason
+def _put(
+    found: ClusterSummary, cell: str, value: Any, counts: tuple[int, int], reason: str
+) -> None:
+    """Enter a value with its counts (``n``, ``left_out``), or the reason why there is none."""
+    found.row[cell] = value
+    found.n[cell], found.left_out[cell] = counts
+    if value is None:
+        found.why[cell] = reason
 
 
 def _kind(jobs: Relation, facts: tuple[str, ...], where: str) -> dict[str, Any]:
@@ -140,37 +133,37 @@ def _kind(jobs: Relation, facts: tuple[str, ...], where: str) -> dict[str, Any]:
     return row
 
 
-def _times(found: _Cells, sums: dict[str, Any], kind: str) -> None:
+def _times(found: ClusterSummary, sums: dict[str, Any], kind: str) -> None:
     """Enter mean and median of run and queueing time."""
     for how in ("avg", "med"):
         for key, what in (("run", "run time"), ("que", "wait")):
             n = sums[f"n_{key}"]
             reason = _no_fact(kind, sums, what)
             left_out = sums["num_jobs"] - n
-            found.put(f"{how}_{key}_time_{kind}", sums[f"{how}_{key}"], n, left_out, reason)
+            _put(found, f"{how}_{key}_time_{kind}", sums[f"{how}_{key}"], (n, left_out), reason)
 
 
-def _rates(found: _Cells, sums: dict[str, Any], kind: str) -> None:
+def _rates(found: ClusterSummary, sums: dict[str, Any], kind: str) -> None:
     """Enter the shares of jobs by state."""
     n, unknown = sums["num_jobs"], sums["unknown"]
     known = bool(n) and unknown < _HALF_A_DIGIT * n
     for key in _STATES:
         value = sums[f"num_{key}"] / n if known else None
-        found.put(f"{key}_rate_{kind}", value, n - unknown, unknown, _no_state(kind, sums))
+        _put(found, f"{key}_rate_{kind}", value, (n - unknown, unknown), _no_state(kind, sums))
 
 
-def _gpu_time(found: _Cells, sums: dict[str, Any]) -> None:
+def _gpu_time(found: ClusterSummary, sums: dict[str, Any]) -> None:
     """Enter the GPU time by state, and its shares."""
     total, unknown = sums["held"], sums["held_unknown"]
     known = bool(sums["n_held"]) and unknown <= _HALF_A_DIGIT * total
     reason = _no_state("gpu", sums) if sums["n_held"] else _no_fact("gpu", sums, "run time")
-    left_out = sums["num_jobs"] - sums["n_held"]
+    counts = (sums["n_held"], sums["num_jobs"] - sums["n_held"])
     for key in _STATES:
         held = sums[f"held_{key}"]
-        found.put(f"{key}_gpu_time", held if known else None, sums["n_held"], left_out, reason)
+        _put(found, f"{key}_gpu_time", held if known else None, counts, reason)
         share = held / total if known and total else None
         no_share = reason if not known else "The jobs took no GPU time."
-        found.put(f"{key}_rate_gpu_time", share, sums["n_held"], left_out, no_share)
+        _put(found, f"{key}_rate_gpu_time", share, counts, no_share)
 
 
 def _no_fact(kind: str, sums: dict[str, Any], what: str) -> str:

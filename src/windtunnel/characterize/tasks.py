@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from windtunnel.characterize.arrivals import exposure
-from windtunnel.characterize.cdf import count_cdf
+from windtunnel.characterize.arrivals import LABELS, exposure, label_of
+from windtunnel.characterize.cdf import count_cdf, curves
 from windtunnel.characterize.clock import HOUR
-from windtunnel.characterize.grids import POWERS_DURATION, checked_grid, interval
+from windtunnel.characterize.grids import POWERS_DURATION, checked_grid
 from windtunnel.characterize.instants import span_of
-from windtunnel.characterize.population import grouped_table, population
-from windtunnel.characterize.relation import column_names, relation, rows, split_off, why
+from windtunnel.characterize.population import as_one_group, grouped_table, population
+from windtunnel.characterize.relation import column_names, relation, rows, split_off, typed, why
+from windtunnel.characterize.requests import RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +29,7 @@ if TYPE_CHECKING:
 PER_USER: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000)
 #: The type of the GPUs that a job was given, where a source tells it beside what it accepts.
 ASSIGNED = "gpu_type_assigned"
-#: Hours of a week, from Monday 00:00.
-WEEK = 168
-#: Day 0 (1970-01-01) was a Thursday.
-_THURSDAY = 3
-_RESOURCES = {"cpu": "num_cpus", "gpu": "num_gpus", "mem": "mem_gib"}
+_RESOURCES = {resource.name: resource.asked for resource in RESOURCES}
 
 
 def class_shares(jobs: Relation, *, by: str = "sharing") -> pa.Table:
@@ -50,8 +45,6 @@ def class_shares(jobs: Relation, *, by: str = "sharing") -> pa.Table:
         SpecError: an argument names nothing known.
         SchemaError: the table lacks a column.
     """
-    import pyarrow as pa
-
     table = population(jobs, ("num_tasks",), where="gpu", by=by)
     tasks = table.asked.ifelse(table.fact_0.fill_null(1.0), 0.0)
     sums = table.group_by(["place", "label"]).aggregate(
@@ -65,15 +58,8 @@ def class_shares(jobs: Relation, *, by: str = "sharing") -> pa.Table:
         row["job_share"] = row["num_jobs"] / n if n else None
         row["task_share"] = row["num_tasks"] / total if total else None
         row |= {"num_tasks": int(row["num_tasks"]), "n": n, "left_out": 0}
-    whole, real = pa.int64(), pa.float64()
-    columns = {
-        "num_jobs": whole,
-        "job_share": real,
-        "num_tasks": whole,
-        "task_share": real,
-        **dict.fromkeys(("n", "left_out", "unsized"), whole),
-    }
-    return grouped_table(found, by, columns)
+    names = "num_jobs job_share num_tasks task_share n left_out unsized"
+    return grouped_table(found, by, typed(names, "ififiii"))
 
 
 def jobs_per_user(
@@ -96,32 +82,19 @@ def jobs_per_user(
 
     grid = checked_grid(at)
     table = population(jobs, (), where=where, columns=("user",))
-    (rest,) = rows(
+    (counts,) = rows(
         table.aggregate(
+            jobs=table.count(where=table.asked & table.user.notnull()),
             left_out=table.count(where=table.asked & table.user.isnull()),
             unsized=table.count(where=~table.asked),
         )
     )
     named = table.filter(table.asked & table.user.notnull())
-    counts = named.group_by("user").aggregate(jobs=named.count())
-    keyed = counts.mutate(place=interval(counts.jobs, grid))
-    per_place = keyed.group_by("place").aggregate(users=keyed.count(), jobs=keyed.jobs.sum())
-    amounts, submitted = np.zeros(len(grid) + 1, dtype=np.int64), 0
-    for row in rows(per_place):
-        amounts[row["place"]] = row["users"]
-        submitted += row["jobs"]
-    reached = np.cumsum(amounts)
-    n, points = int(reached[-1]), len(grid)
-    percent = (100.0 * reached[:-1] / n).tolist() if n else [None] * points
-    counted = {"n": n, "jobs": submitted, **rest}
-    return pa.table(
-        {
-            "x": pa.array(grid, pa.float64()),
-            "count": pa.array(reached[:-1], pa.int64()),
-            "percent": pa.array(percent, pa.float64()),
-            **{name: pa.array([value] * points, pa.int64()) for name, value in counted.items()},
-        }
-    )
+    users = as_one_group(named.group_by("user").aggregate(jobs=named.count()))
+    found = curves(users, users.jobs, None, grid, None).select(["x", "count", "percent", "n"])
+    for name, count in counts.items():
+        found = found.append_column(name, pa.array([count] * len(grid), pa.int64()))
+    return found
 
 
 def run_times_by_type(jobs: Relation, at: Sequence[float] = POWERS_DURATION) -> pa.Table:
@@ -183,25 +156,22 @@ def requests_over_week(
     span = span_of(kept.mutate(time=kept[time]), epoch, zone, step=HOUR)
     out: list[dict[str, Any]] = []
     if span is not None:
-        hour = (span.clock.local_of(kept[time]) / HOUR).floor().cast("int64")
-        week = (hour + _THURSDAY * 24) % WEEK
         sums = {name: kept[column].sum() for name, column in _RESOURCES.items()}
-        keyed = kept.mutate(hour_of_week=(week + WEEK) % WEEK)
+        hour_of_week = label_of(span.clock.local_of(kept[time]), "hour_of_week", [])
+        keyed = kept.mutate(hour_of_week=hour_of_week)
         found = {
             row["hour_of_week"]: row
             for row in rows(keyed.group_by("hour_of_week").aggregate(count=keyed.count(), **sums))
         }
-        shown = exposure(span, "hour_of_week", WEEK, []) / HOUR
+        shown = exposure(span, "hour_of_week", LABELS["hour_of_week"], []) / HOUR
         for label, hours in enumerate(shown.tolist()):
             row = found.get(label, {})
             if hours:
                 out.append(_hour(label, hours, row) | {"n": n, "left_out": sum(left_out.values())})
     for row in out:
         row["why"] = why(left_out)
-    whole, real = pa.int64(), pa.float64()
-    types = (whole, real, whole, real, real, real, real, whole, whole, pa.string())
-    names = ("hour_of_week", "hours", "count", "rate", *_RESOURCES, "n", "left_out", "why")
-    return pa.Table.from_pylist(out, schema=pa.schema(list(zip(names, types, strict=True))))
+    names = "hour_of_week hours count rate cpu gpu mem n left_out why"
+    return pa.Table.from_pylist(out, schema=typed(names, "ififfffiit"))
 
 
 def _hour(label: int, hours: float, row: dict[str, Any]) -> dict[str, Any]:

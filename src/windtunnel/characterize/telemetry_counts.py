@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.characterize.relation import relation
+from windtunnel.characterize.relation import relation, typed
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -141,15 +141,9 @@ def percentiles(
     found = pooled(chosen(samples, metric), ("metric",), asked).to_pyarrow().to_pylist()
     order = {percent: place for place, percent in enumerate(asked)}
     found.sort(key=lambda row: (row["metric"], order[row["percent"]]))
-    columns: dict[str, Any] = {
-        "metric": pa.array([row["metric"] for row in found], pa.string()),
-        "percent": pa.array([row["percent"] for row in found], pa.float64()),
-        "value": pa.array([row["value"] for row in found], pa.float64()),
-        "n": pa.array([row["n"] for row in found], pa.int64()),
-        "zero_share": pa.array([row["zeros"] / row["n"] for row in found], pa.float64()),
-        "mean": pa.array([row["mean"] for row in found], pa.float64()),
-    }
-    return pa.table(columns)
+    rows = [{**row, "zero_share": row["zeros"] / row["n"]} for row in found]
+    schema = typed("metric percent value n zero_share mean", "tffiff")
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def chosen(samples: Relation, metric: str | Collection[str] | None) -> Any:

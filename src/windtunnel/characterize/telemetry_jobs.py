@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.characterize.relation import relation
+from windtunnel.characterize.relation import relation, typed
 from windtunnel.characterize.telemetry_counts import pooled
 from windtunnel.characterize.telemetry_segments import Segments, segments_of
 from windtunnel.errors import SpecError, quote
@@ -27,7 +27,6 @@ UTILIZATION_BY: tuple[str, ...] = ("user", "vc", "workload", "status", "num_gpus
 #: The label of samples whose job lacks the property, and of those that no job held.
 NONE, UNHELD = "(none)", "(not held)"
 _PLACED = ("time", "node", "gpu", "job_id", "metric", "value")
-_HELD = ("job_id", "node", "gpu", "start_time", "end_time")
 _MEDIAN, _P90 = 50.0, 90.0
 
 
@@ -60,7 +59,7 @@ def job_utilization(
     """
     if interval is not None and not 0 < interval < math.inf:
         raise SpecError("interval", f"found {quote(interval)}; expected seconds above 0")
-    found = _segments(holdings)
+    found = segments_of(holdings)
     placed = located(samples, metric, found)
     by_job = _by_key(attributed(placed, found), "job", (_MEDIAN, _P90))
     left_out = by_job.pop(None, {}).get("n", 0)
@@ -75,9 +74,8 @@ def job_utilization(
         }
         for name in names
     ]
-    columns = [("job_id", pa.string()), ("n", pa.int64()), ("n_shared", pa.int64())]
-    floats = ("mean", "p50", "p90", "max", "held_seconds", "covered_share")
-    schema = pa.schema([*columns, *((name, pa.float64()) for name in floats)])
+    columns = "job_id n n_shared mean p50 p90 max held_seconds covered_share"
+    schema = typed(columns, "tiiffffff")
     table = pa.Table.from_pylist(rows, schema=schema)
     return table.replace_schema_metadata({"windtunnel.left_out": str(left_out)})
 
@@ -108,7 +106,7 @@ def utilization_by(
 
     if by not in UTILIZATION_BY:
         raise SpecError.unknown("by", by, UTILIZATION_BY)
-    found = _segments(holdings)
+    found = segments_of(holdings)
     labels, order = _labels(jobs, by)
     owned = attributed(located(samples, metric, found), found)
     known = ibis.memtable(labels)
@@ -125,9 +123,8 @@ def utilization_by(
         }
         for name in names
     ]
-    counts = [(by, pa.string()), ("n", pa.int64()), ("n_shared", pa.int64())]
-    floats = [(name, pa.float64()) for name in ("mean", "p50", "p90", "max", "zero_share")]
-    return pa.Table.from_pylist(rows, schema=pa.schema([*counts, *floats]))
+    schema = typed(f"{by} n n_shared mean p50 p90 max zero_share", "tiifffff")
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def located(samples: Relation, metric: str, found: Segments) -> Any:
@@ -185,11 +182,6 @@ def attributed(placed: Any, found: Segments) -> Any:
         shared=joined.shared.fill_null(ibis.literal(False)),
     )
     return named.select("job", "value", "shared", "time", "node", "gpu")
-
-
-def _segments(holdings: Relation) -> Segments:
-    table = relation(holdings, _HELD).to_pyarrow()
-    return segments_of(table, table["job_id"])
 
 
 def _by_key(samples: Any, key: str, at: tuple[float, ...]) -> dict[str | None, dict[str, Any]]:

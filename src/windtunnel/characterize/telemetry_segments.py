@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.characterize.relation import relation
+from windtunnel.companions import HOLDING_COLUMNS, companion_schema
 from windtunnel.errors import SchemaError, Violation
+
+if TYPE_CHECKING:
+    from windtunnel.companions import Relation
 
 
 @dataclass(frozen=True)
@@ -75,23 +81,25 @@ class Segments:
     held: dict[str, float]
 
 
-def segments_of(holdings: pa.Table, holders: pa.ChunkedArray | pa.Array) -> Segments:
+def segments_of(holdings: Relation | None) -> Segments:
     """Return the time lines of some holdings.
 
     Args:
-        holdings: columns ``node``, ``gpu``, ``start_time``, ``end_time`` of
-            `windtunnel.companions.HOLDING_COLUMNS`.
-        holders: who held, text, shape (holdings,): a job, or an attempt of one.
+        holdings: who held which device when (`windtunnel.companions.HOLDING_COLUMNS`); fits
+            memory. None = nobody held any.
 
     Raises:
-        SchemaError: a holding has no start, node or holder, or ends before it starts.
+        SchemaError: a column is missing, a holding has no start, node or job, or ends before it
+            starts.
     """
-    _check(holdings, holders)
-    who, names = _codes(holders)
-    node, nodes = _codes(holdings["node"])
-    gpu, gpus = _codes(holdings["gpu"])
-    start = np.asarray(holdings["start_time"].to_numpy(), np.float64)
-    end = np.nan_to_num(np.asarray(holdings["end_time"].to_numpy(), np.float64), nan=np.inf)
+    known = companion_schema(HOLDING_COLUMNS).empty_table() if holdings is None else holdings
+    held = relation(known, ("job_id", "node", "gpu", "start_time", "end_time")).to_pyarrow()
+    _check(held)
+    who, names = _codes(held["job_id"])
+    node, nodes = _codes(held["node"])
+    gpu, gpus = _codes(held["gpu"])
+    start = np.asarray(held["start_time"].to_numpy(), np.float64)
+    end = np.nan_to_num(np.asarray(held["end_time"].to_numpy(), np.float64), nan=np.inf)
     pairs, line, row = _on_lines(node, gpu, len(nodes), len(gpus))
     cut_line, begin, segment, holder = _cut(line, start[row], end[row], who[row])
     finish = begin + _lengths(cut_line, begin)
@@ -194,13 +202,13 @@ def _held(
     return dict(zip(names.to_pylist(), seconds.tolist(), strict=True))
 
 
-def _check(holdings: pa.Table, holders: pa.Array) -> None:
-    start, end = holdings["start_time"], holdings["end_time"]
+def _check(held: pa.Table) -> None:
     bad = []
-    for name, column in (("job_id", holders), ("node", holdings["node"]), ("start_time", start)):
-        if column.null_count:
-            bad.append(Violation(name, "a value in every holding", int(column.null_count)))
-    backwards = pc.sum(pc.less(end, start)).as_py() or 0
+    for name in ("job_id", "node", "start_time"):
+        lacking = int(held[name].null_count)
+        if lacking:
+            bad.append(Violation(name, "a value in every holding", lacking))
+    backwards = pc.sum(pc.less(held["end_time"], held["start_time"])).as_py() or 0
     if backwards:
         bad.append(Violation("end_time", "end_time >= start_time", int(backwards)))
     if bad:

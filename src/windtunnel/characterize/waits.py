@@ -14,7 +14,7 @@ from windtunnel.characterize.cdf import curves
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.grids import checked_grid
 from windtunnel.characterize.population import NONE, counted, grouped_table, population, text_label
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.relation import rows, typed
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ def waited_shares(jobs: Relation, *, over: float = 0.5, where: str = "all") -> p
     Raises:
         SpecError: ``where`` is unknown, or ``over`` is not in [0, 1].
     """
-    import pyarrow as pa
-
     if not 0 <= over <= 1:
         raise SpecError("over", f"expected a number from 0 to 1, not {quote(over)}.")
     table, median = _halves(jobs, where)
@@ -62,19 +60,12 @@ def waited_shares(jobs: Relation, *, over: float = 0.5, where: str = "all") -> p
         p90=ratio.quantile(0.9),
         **counted(table, ratio),
     )
-    numbers = ("avg", "p50", "p90")
     found = rows(sums)
     for row in found:
         row["median_run"] = median
         row["over_share"] = row["num_over"] / row["n"] if row["n"] else None
-    columns = {
-        "median_run": pa.float64(),
-        "num_over": pa.int64(),
-        "over_share": pa.float64(),
-        **dict.fromkeys(numbers, pa.float64()),
-        **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
-    }
-    return grouped_table(found, "half", columns)
+    names = "median_run num_over over_share avg p50 p90 n left_out unsized"
+    return grouped_table(found, "half", typed(names, "fiffffiii"))
 
 
 def waited_share_cdf(jobs: Relation, at: Sequence[float], *, where: str = "all") -> pa.Table:
