@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.sim.timeline import resample
-from windtunnel.traces.source import read_bytes, source_name
-from windtunnel.traces.tabular import parse_text
+from windtunnel.sim.timeline import resample, steps
+from windtunnel.traces.tabular import read_text
 from windtunnel.traces.wallclock import to_utc
 
 if TYPE_CHECKING:
@@ -79,14 +78,13 @@ def read_nodes_in_use(
         raise SpecError(
             "--nodes-in-use", "the trace has no date of its own, so times cannot be set beside it."
         )
-    file = source_name(path)
-    text = parse_text(read_bytes(path), file)
+    text = read_text(path)
     text.require("time", "active")
     instants, _ = to_utc(text.clock("time"), zone or "UTC")
     active = np.asarray(text.floats("active", what="a number of nodes").to_numpy())
     known = ~np.isnan(instants) & ~np.isnan(active)
     if not known.any():
-        raise TraceError(file, "at least one row with a time and a number of nodes")
+        raise TraceError(text.file, "at least one row with a time and a number of nodes")
     # In the hour that autumn repeats times go back; they then count from its first pass on.
     return np.maximum.accumulate(instants[known] - epoch), active[known]
 
@@ -113,8 +111,8 @@ def busy_nodes(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
     before = held - change
     edge = np.where((before == 0) & (held > 0), 1.0, np.where((before > 0) & (held == 0), -1.0, 0))
     moves = (edge != 0) & np.isfinite(time)
-    instants, place = np.unique(time[moves], return_inverse=True)
-    return instants, np.cumsum(np.bincount(place.ravel(), edge[moves]))
+    instants, counts = steps(time[moves], edge[moves])
+    return instants, counts
 
 
 def nodes_in_use(outcome: Outcome, times: np.ndarray, active: np.ndarray) -> NodesInUse:

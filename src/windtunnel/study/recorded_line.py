@@ -15,6 +15,8 @@ import numpy as np
 
 from windtunnel.cluster.free import EVERY_NODE, FreeNodes, FreePool
 from windtunnel.placements import resolve_placement
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +70,7 @@ class History:
         rows, demand, units = problem.rows[asks], problem.demand_of[asks], problem.gpus[asks]
         submit, start, end = found.submit[rows], found.start[rows], found.end[rows]
         eligible, is_told = _eligible(found, rows)
-        ended = np.asarray(found.jobs["end_time"].to_numpy(), dtype=np.float64)[rows]
+        ended = numbers(found.jobs, "end_time")[rows]
         leave = np.where(np.isnan(start), np.where(np.isnan(ended), np.inf, ended), start)
         eligible = np.fmin(eligible, leave)
         order = np.lexsort((rows, eligible))
@@ -91,9 +93,8 @@ class History:
             end = np.where(np.isnan(self.end[mask]), np.inf, self.end[mask])
             times = np.concatenate([[-np.inf], self.start[mask], end])
             units = self.units[mask].astype(np.float64)
-            changes = np.concatenate([[0.0], units, -units])
-            instants, place = np.unique(times, return_inverse=True)
-            found[int(vc)] = (instants, np.cumsum(np.bincount(place.ravel(), changes)))
+            instants, held = steps(times, np.concatenate([[0.0], units, -units]))
+            found[int(vc)] = (instants, held)
         return found
 
 

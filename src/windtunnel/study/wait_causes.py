@@ -40,6 +40,7 @@ from windtunnel.policies.quotas import Quotas, by_type
 from windtunnel.quantiles import quantiles
 from windtunnel.sim import problem as problems
 from windtunnel.sim.metrics import size_classes
+from windtunnel.sim.timeline import steps
 from windtunnel.study.recorded_line import History, Replayed, gpus_alone, replay
 
 if TYPE_CHECKING:
@@ -369,9 +370,8 @@ def _held_behind(history: History, place: int) -> tuple[np.ndarray, np.ndarray]:
     units = history.units[near][before].astype(np.float64)
     stops = np.where(np.isnan(history.end[near][before]), np.inf, history.end[near][before])
     times = np.concatenate([start[before], np.minimum(stops, end)])
-    instants, where = np.unique(times, return_inverse=True)
-    changes = np.bincount(where.ravel(), np.concatenate([units, -units]))
-    return instants, np.concatenate([[0.0], np.cumsum(changes)])
+    instants, held = steps(times, np.concatenate([units, -units]))
+    return instants, np.concatenate([[0.0], held])
 
 
 def _notes(history: History, states: Replayed, cluster: ClusterSpec, *, as_pool: bool) -> list[str]:
