@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.energy.groups import GroupResult, GroupRun, simulate_group
 from windtunnel.energy.runs import Run
-from windtunnel.energy.seeds import BASELINE
+from windtunnel.energy.seeds import BASELINE, notes_of_all
 from windtunnel.errors import InfeasibleError, SpecError
 
 if TYPE_CHECKING:
@@ -147,7 +147,6 @@ def study_groups(
         raise SpecError.unknown("dataset of the groups", missing[0], workloads)
     options = {"power_limits": power_limits, "eta": eta, "beta": beta, "compat": compat}
     results, baseline, gave_up = [], [], {}
-    notes: dict[str, int] = {}
     for (group, dataset), jobs in table.groups().items():
         workload = workloads[dataset]
         try:
@@ -158,15 +157,10 @@ def study_groups(
         else:
             baseline.append(base)
             results.append(mine)
-            for note in mine.notes:
-                notes[note] = notes.get(note, 0) + 1
         on_done(group)
     if not results:
         raise InfeasibleError("groups", f"in every group: {next(iter(gave_up.values()), 'none')}")
-    told = [f"{note} ({count} of {len(results)} groups)" for note, count in notes.items()]
-    if gave_up:
-        reason = next(iter(gave_up.values()))
-        told.append(f"{len(gave_up)} groups gave up and are left out: {reason}.")
+    told = notes_of_all(results, gave_up, "groups")
     for dataset in table.datasets:
         told += [f"{workloads[dataset].name}: {note}" for note in workloads[dataset].notes]
     name = optimizer if isinstance(optimizer, str) else getattr(optimizer, "name", str(optimizer))

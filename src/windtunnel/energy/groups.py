@@ -291,10 +291,7 @@ class _AsPublished(_Overlapping):
         self._take_off(job, knobs, run, tries + 1, spent)
 
     def _ask(self) -> Knobs:
-        if self._flying:
-            return self._cheapest()
-        knobs = self._tuning.ask()
-        return self._cheapest() if knobs is None else self._first(knobs)
+        return self._cheapest() if self._flying else super()._ask()
 
     def _learn(self, flight: _Flight) -> None:
         self._tuning.tell(flight.run, refused_cost=0.0)

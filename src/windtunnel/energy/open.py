@@ -115,11 +115,7 @@ def _tables(gpu: str, data: str | Path | None) -> tuple[str, pa.Table, pa.Table]
 
 
 def _spelt(gpu: str, known: Collection[str]) -> str:
-    """Return a GPU's name as it is known, whatever its case.
-
-    Raises:
-        SpecError: there is none; the nearest is suggested.
-    """
+    """Return a GPU's name as it is known, whatever its case."""
     if gpu in known:
         return gpu
     for name in known:
@@ -136,11 +132,7 @@ def _published_paths() -> dict[str, Path]:
 
 
 def _paths_in(folder: Path) -> dict[str, Path]:
-    """Return ``train`` and each GPU -> file of a folder, plain or gzip.
-
-    Raises:
-        SpecError: it is no folder, or holds no such files.
-    """
+    """Return ``train`` and each GPU -> file of a folder, plain or gzip."""
     if not folder.is_dir():
         raise SpecError("--data", f"expected a folder; {quote(str(folder))} is none.")
     found: dict[str, Path] = {}

@@ -7,6 +7,7 @@ Regret after n recurrences is (cost of all runs, failed ones included, - n optim
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.errors import InfeasibleError, SpecError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from windtunnel.energy.groups import GroupResult
     from windtunnel.energy.workload import Workload
 
 #: What everything is compared with.
@@ -30,6 +32,24 @@ LAST = 5
 #: Quantiles of a band over seeds.
 BAND = (0.1, 0.5, 0.9)
 MEASURES = ("energy_j", "time_s", "cost_j")
+
+
+def notes_of_all(
+    results: Sequence[Recurrences | GroupResult], gave_up: Mapping[Any, str], what: str
+) -> list[str]:
+    """Return the notes of several simulations, each with how many have it, and who gave up.
+
+    Args:
+        results: of the simulations that went through.
+        gave_up: why others could not go on.
+        what: they are of, in the plural.
+    """
+    counts = Counter(note for result in results for note in result.notes)
+    told = [f"{note} ({number} of {len(results)} {what})" for note, number in counts.items()]
+    if gave_up:
+        reason = next(iter(gave_up.values()))
+        told.append(f"{len(gave_up)} {what} gave up and are left out: {reason}.")
+    return told
 
 
 @dataclass(frozen=True)
@@ -68,15 +88,7 @@ class Replications:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, and for how many seeds."""
-        counts: dict[str, int] = {}
-        for result in self.results:
-            for note in result.notes:
-                counts[note] = counts.get(note, 0) + 1
-        told = [f"{note} ({n} of {len(self.seeds)} seeds)" for note, n in counts.items()]
-        if self.gave_up:
-            reason = next(iter(self.gave_up.values()))
-            told.append(f"{len(self.gave_up)} seeds gave up and are left out: {reason}.")
-        return tuple(told)
+        return tuple(notes_of_all(self.results, self.gave_up, "seeds"))
 
     def rows_of(self, seeds: Sequence[int]) -> np.ndarray:
         """Return the places of some of its seeds."""

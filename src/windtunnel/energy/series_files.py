@@ -160,11 +160,7 @@ def _published_csv(names: Sequence[str]) -> tuple[int, int, int | None, float] |
 
 
 def _published_json(file: str, text: str) -> _Rows:
-    """Return the rows of a publisher's answer.
-
-    Raises:
-        TraceError: it is none.
-    """
+    """Return the rows of a publisher's answer."""
     what = "Electricity Maps' history or data, or WattTime's data with its meta"
     found = json_value(text.encode(), file)
     meta, given = found.get("meta"), found.get("data")
