@@ -36,10 +36,10 @@ def test_a_small_table(tmp_path: Path) -> None:
     with pytest.raises(wt.TraceError, match="found 'p100'; expected one of v100"):
         gavel_share_factors(path, "p100")
     path.write_text('{"v100": {"A": {"null": 1}}, "v100_unconsolidated": {}}')
-    with pytest.raises(wt.TraceError, match="expected a job type and its GPUs"):
+    with pytest.raises(wt.TraceError, match="expected a key like"):
         gavel_spread_factors(path)
     path.write_text('{"v100": 3}')
-    with pytest.raises(wt.TraceError, match="Gavel's throughput table"):
+    with pytest.raises(wt.TraceError, match="expected an object"):
         gavel_spread_factors(path)
 
 

@@ -7,20 +7,20 @@ called ``..._unconsolidated`` were measured with the job's GPUs spread over serv
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from windtunnel.errors import TraceError, quote
+from windtunnel.errors import TraceError
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor
+from windtunnel.study.gavel_work import SPREAD
+from windtunnel.throughput.measured import read_throughputs
 
-#: ``('ResNet-50 (batch size 64)', 4)``: job type and GPUs.
-_KEY = re.compile(r"\('(?P<job_type>[^']+)', (?P<gpus>\d+)\)")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.throughput.measured import JobType, ThroughputTable
 
 
 def gavel_spread_factors(path: str | Path, gpu_type: str = "v100") -> tuple[SpreadFactor, ...]:
@@ -35,14 +35,13 @@ def gavel_spread_factors(path: str | Path, gpu_type: str = "v100") -> tuple[Spre
     Raises:
         TraceError: the file is no such table, or does not know the GPU type.
     """
-    together = _speeds(path, gpu_type)
-    apart = _speeds(path, f"{gpu_type}_unconsolidated")
-    rows = []
-    for (job_type, gpus), of in together.items():
-        alone, spread = of.get("null"), apart.get((job_type, gpus), {}).get("null")
-        if gpus > 1 and alone and spread:
-            rows.append(SpreadFactor(job_type, float(gpus), spread / alone))
-    return tuple(rows)
+    table = read_throughputs(path)
+    together, apart = (_alone(path, table, kind) for kind in (gpu_type, gpu_type + SPREAD))
+    return tuple(
+        SpreadFactor(job_type, float(gpus), apart[job_type, gpus] / speed)
+        for (job_type, gpus), speed in together.items()
+        if gpus > 1 and speed and apart.get((job_type, gpus))
+    )
 
 
 def gavel_share_factors(path: str | Path, gpu_type: str = "v100") -> tuple[ShareFactor, ...]:
@@ -59,44 +58,24 @@ def gavel_share_factors(path: str | Path, gpu_type: str = "v100") -> tuple[Share
     Raises:
         TraceError: the file is no such table, or does not know the GPU type.
     """
-    speeds = _speeds(path, gpu_type)
+    table = read_throughputs(path)
+    alone = _alone(path, table, gpu_type)
     rows: dict[frozenset[str], ShareFactor] = {}
-    for (job_type, gpus), of in speeds.items():
-        alone = of.get("null")
-        for other_key, pair in of.items():
-            if gpus != 1 or other_key == "null" or not alone:
-                continue
-            other = _key(path, other_key)
-            other_alone = speeds.get(other, {}).get("null")
-            if other[1] != 1 or not other_alone or not (pair[0] and pair[1]):
-                continue
-            factors = (min(pair[0] / alone, 1.0), min(pair[1] / other_alone, 1.0))
-            row = ShareFactor(job_type, other[0], *factors)
-            rows.setdefault(frozenset((job_type, other[0])), row)
+    for pair, speeds in table.together[gpu_type].items():
+        (one, gpus), (other, other_gpus) = pair
+        bases = [alone.get(job) or 0.0 for job in pair]
+        if gpus == other_gpus == 1 and all(bases) and all(speeds):
+            factors = [min(speed / base, 1.0) for speed, base in zip(speeds, bases, strict=True)]
+            rows.setdefault(frozenset((one, other)), ShareFactor(one, other, *factors))
     return tuple(rows.values())
 
 
-def _speeds(path: str | Path, kind: str) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return (job type, GPUs) -> "null" or the other job's key -> speed, or both speeds."""
-    try:
-        tables = msgspec.json.decode(
-            Path(path).read_bytes(),
-            type=dict[str, dict[str, dict[str, float | tuple[float, float]]]],
-        )
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TraceError(str(path), "Gavel's throughput table", hint=f"{error}.") from error
-    if kind not in tables:
-        expected = f"one of {', '.join(sorted(tables))}"
+def _alone(path: str | Path, table: ThroughputTable, kind: str) -> dict[JobType, float]:
+    """Return the speeds of jobs alone on a kind of GPU, which the table must know."""
+    if kind not in table.alone:
+        expected = f"one of {', '.join(table.gpu_types)}"
         raise TraceError(str(path), expected, column="GPU type", value=kind)
-    return {_key(path, text): of for text, of in tables[kind].items()}
-
-
-def _key(path: str | Path, text: str) -> tuple[str, int]:
-    match = _KEY.fullmatch(text)
-    if match is None:
-        expected = "a job type and its GPUs, as in ('LM (batch size 5)', 2)"
-        raise TraceError(str(path), expected, value=quote(text))
-    return match["job_type"], int(match["gpus"])
+    return table.alone[kind]
 
 
 #: Policies by the names of the paper's figures.
