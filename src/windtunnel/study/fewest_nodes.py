@@ -17,8 +17,6 @@ from windtunnel.study.simulate import fly
 from windtunnel.study.whatif import WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import Recording
@@ -58,7 +56,6 @@ class _Search:
     conditions: Conditions
     now: int
     most: int
-    on_done: Callable[[str], None]
     tried: dict[int, float] = field(default_factory=dict)
 
     def p90(self, count: int) -> float:
@@ -70,7 +67,6 @@ class _Search:
             ran = waits[~np.isnan(waits)]
             p90 = float(quantiles(ran, 0.9)) if len(ran) else 0.0
             self.tried[count] = float("inf") if outcome.reasons else p90
-            self.on_done(str(count))
         return self.tried[count]
 
     def fewest(self, limit: float) -> float:
@@ -99,7 +95,6 @@ def fewest_nodes(
     *,
     most: int = 1 << 20,
     seed: int = 0,
-    on_done: Callable[[str], None] = lambda _: None,
 ) -> tuple[FewestNodes, Verdict | None]:
     """Search the fewest nodes with which the P90 of the waits is at most a limit.
 
@@ -115,7 +110,6 @@ def fewest_nodes(
         limit: s.
         most: nodes that are tried at most.
         seed: of the draws.
-        on_done: called with each number that was tried.
 
     Returns:
         What was found, and the verdict on the replay as things are; None without a record.
@@ -135,7 +129,7 @@ def fewest_nodes(
         jobs=recording.jobs.filter(pa.array(fits)),
         submitted=recording.submitted[fits],
     )
-    search = _Search(flown, loose, varied_nodes(conditions), most, on_done)
+    search = _Search(flown, loose, varied_nodes(conditions), most)
     fewest = search.fewest(limit)
     if fewest == math.inf:
         last = max(search.tried)

@@ -93,7 +93,7 @@ def fly_rigid(
         until=rules.until,
         events=conditions.scheduler.events,
         decide_every=rules.around.decide_every,
-        preemption=rules.preemption,
+        preemption=conditions.scheduler.preemption,
         record=conditions.record is not None,
         **extra,
     )
@@ -129,7 +129,6 @@ class _Rules:
         devices: how the nodes' devices are used; None = whole GPUs of nodes will do.
         where: the placement.
         queueing: the head-of-line rule.
-        preemption: how room is made for better jobs.
         until: horizon, s.
         estimates: where expected run times come from; None = nothing plans with them.
         around: outages, slow-downs, policies of power, the time between decisions.
@@ -140,7 +139,6 @@ class _Rules:
     devices: DeviceRules | None
     where: Placement
     queueing: str
-    preemption: str
     until: float
     estimates: str | None
     around: Around
@@ -196,21 +194,18 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Co
     if devices is not None and isinstance(where, ScoredPlacement):
         where.check_sharing(pooled=devices.pooled)
     queueing = checked_queueing(scheduler.queueing, policy, scheduler.preemption)
-    preemption = scheduler.preemption
     until = math.inf if conditions.until is None else conditions.until
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(scheduler.estimates, policy)
-    engine = choose_engine(conditions.engine)
     return _Rules(
         as_pool=as_pool,
         devices=devices,
         where=where,
         queueing=queueing,
-        preemption=preemption,
         until=until,
         estimates=estimates if plans or policy.foresees else None,
         around=around(conditions, as_pool=as_pool),
-        engine=engine,
+        engine=choose_engine(conditions.engine),
     )
 
 
