@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
-from windtunnel.sim.observe.groups import NONE
+from windtunnel.sim.metrics import NONE
 from windtunnel.traces.wallclock import zone_info
 
 if TYPE_CHECKING:
