@@ -6,6 +6,8 @@ pooled nodes, and where devices are modelled the devices themselves, one bit eac
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 import numpy
 
@@ -67,7 +69,7 @@ class Pairs:
 def longer(array: object, length: int) -> numpy.ndarray:
     """Return an array (a table of columns) with what another has at its beginning, then 0."""
     old = numpy.asarray(array)
-    last: object = old.ndim - 1  # of an object: Cython has no negative indices
+    last: Any = old.ndim - 1  # of an object: Cython has no negative indices
     new = numpy.zeros((*old.shape[:last], length), dtype=old.dtype)
     new[..., : old.shape[last]] = old
     return new

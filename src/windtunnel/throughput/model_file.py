@@ -70,8 +70,10 @@ class _File(
 
 
 #: Entries that a model has under the same names, the numbers among them all above 0.
-_POSITIVE = ("global_batch_size", "parameters", "hidden", "layers", "sequence", "forward_time")
-_POSITIVE += ("network", "gpus_per_card", "gpu_memory_gib", "offload_threads")
+_POSITIVE = (
+    *("global_batch_size", "parameters", "hidden", "layers", "sequence", "forward_time"),
+    *("network", "gpus_per_card", "gpu_memory_gib", "offload_threads"),
+)
 _SAME = ("name", "title", *_POSITIVE, "fitted", "three_d", "gpu_type", "provenance")
 
 

@@ -139,9 +139,11 @@ def throughput_model(
 
 
 #: Entries of a record that a model has under the same names.
-_SAME = ("name", "title", "global_batch_size", "parameters", "hidden", "layers", "sequence")
-_SAME += ("limits", "forward_time", "forward_divisors", "network", "three_d", "offload_threads")
-_SAME += ("reference_iteration_time",)
+_SAME = (
+    *("name", "title", "global_batch_size", "parameters", "hidden", "layers", "sequence"),
+    *("limits", "forward_time", "forward_divisors", "network", "three_d", "offload_threads"),
+    "reference_iteration_time",
+)
 
 
 def _model(record: _Record, facts: _Facts) -> TrainingModel:

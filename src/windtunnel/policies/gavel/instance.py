@@ -26,8 +26,10 @@ _JOB_NAMES = frozenset(
 #: Names as alike as that are taken for one misspelt (`difflib`'s ratio).
 _MISSPELT = 0.85
 #: Arrays of an instance that have an entry a job.
-_OF_JOBS = ("throughputs", "scale_factors", "weights", "steps_left", "time_since_start")
-_OF_JOBS += ("isolated_time", "slo_seconds_left", "job_entities")
+_OF_JOBS = (
+    *("throughputs", "scale_factors", "weights", "steps_left", "time_since_start"),
+    *("isolated_time", "slo_seconds_left", "job_entities"),
+)
 #: A job's name: any hashable value, usually its number or `job_id`.
 JobId: TypeAlias = Hashable
 
