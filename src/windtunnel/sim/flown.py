@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.sim.flight import REJECTED, STATUS_NAMES
+from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED, STATUS_NAMES
 from windtunnel.site.window import Window
 
 if TYPE_CHECKING:
@@ -135,6 +135,13 @@ class Flown:
         until = self.settings.get("until")
         last = float(submit.max()) if until is None else min(float(submit.max()), float(until))
         return float(submit.min()), last
+
+    @property
+    def submitted(self) -> np.ndarray:
+        """Bool array (n,): jobs that were submitted while the run went on, and not rejected."""
+        status = self.flight.status
+        known: np.ndarray = (status != REJECTED) & (status != NOT_SUBMITTED)
+        return known
 
     @cached_property
     def submit_time(self) -> np.ndarray:

@@ -8,32 +8,26 @@ from typing import TYPE_CHECKING, Any, Self
 from windtunnel import saved
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.notebook import as_html
-from windtunnel.sim import metrics, timeline
+from windtunnel.sim import metrics as measures
+from windtunnel.sim import timeline
 from windtunnel.sim.elastic.stretches import Stretches
 from windtunnel.sim.flight import Flight, Interruptions, PowerRecord
 from windtunnel.sim.flown import Flown
-from windtunnel.sim.observe import (
-    allocation,
-    decisions,
-    domains,
-    finish_time,
-    fragments,
-    goodput,
-    shares,
-    starvation,
-    topology_losses,
-)
+from windtunnel.sim.observe import allocation as held
+from windtunnel.sim.observe import decisions, finish_time, fragments, goodput
+from windtunnel.sim.observe import domains as spread
+from windtunnel.sim.observe import shares as fairness_of_shares
+from windtunnel.sim.observe import starvation as starving
+from windtunnel.sim.observe import topology_losses as losses
 from windtunnel.sim.own_metrics import measured
 from windtunnel.sim.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
 
-    from windtunnel.sim.fragmentation import TargetWorkload
 
 #: What a notebook shows of a run.
 _SHOWN = (
@@ -44,6 +38,8 @@ _SHOWN = (
 
 class Outcome(Flown):
     """The result of one run: what was flown (`Flown`), and its measures.
+
+    Most of these are functions of a run of their own, and say more where they are.
 
     Where tables are taken, it is one, of what happened to every job (`Flown.table`):
     ``pl.DataFrame(outcome)``, ``pd.DataFrame(outcome)``, ``duckdb.sql("from outcome")``.
@@ -62,28 +58,27 @@ class Outcome(Flown):
         Raises:
             SpecError: there is no such metric, or it returned no number.
         """
-        found = metrics.summary(self) | self._jain | self._goodput
+        found = measures.summary(self) | self._jain | self._goodput
         return found | self.own | measured(self, more)
 
-    def by_size(self) -> pa.Table:
-        """Return waits and completions by job size; see `windtunnel.sim.metrics.by_size`."""
-        return metrics.by_size(self)
+    # By group of jobs.
+    by_size = measures.by_size
+    by_vc = measures.by_vc
+    goodput_by_size = goodput.by_size
+    losses_by_cause = goodput.by_cause
+    allocation = held.allocation
+    allocation_by_type = held.allocation_by_type
+    shares = fairness_of_shares.shares
+    jain_index = fairness_of_shares.jain_index
+    finish_time_fairness = finish_time.finish_time_fairness
+    fairness = finish_time.summary
+    starvation = starving.starvation
+    overtaken = starving.overtaken
 
-    def goodput_by_size(self) -> pa.Table:
-        """Return goodput, ETTR and MTTF by job size; see `windtunnel.sim.observe.goodput`."""
-        return goodput.by_size(self)
-
-    def losses_by_cause(self) -> pa.Table:
-        """Return what each cause of stops cost; see `windtunnel.sim.observe.goodput.by_cause`."""
-        return goodput.by_cause(self)
-
-    def by_vc(self) -> pa.Table:
-        """Return waits and completions by virtual cluster; see `windtunnel.sim.metrics.by_vc`."""
-        return metrics.by_vc(self)
-
-    def utilization(self) -> pa.Table:
-        """Return GPUs in use over time; see `windtunnel.sim.timeline.utilization`."""
-        return timeline.utilization(self)
+    # Over time.
+    utilization = timeline.utilization
+    oldest_waiting = starving.oldest_waiting
+    fragmentation = fragments.fragmentation
 
     def queue(self, by: str | None = None) -> pa.Table:
         """Return waiting jobs and GPUs over time; see `windtunnel.sim.timeline.queue`.
@@ -91,61 +86,11 @@ class Outcome(Flown):
         ``by`` a property of jobs (``size``, ``vc`` ...): see
         `windtunnel.sim.observe.allocation.queue`.
         """
-        return timeline.queue(self) if by is None else allocation.queue(self, by)
+        return timeline.queue(self) if by is None else held.queue(self, by)
 
-    def allocation(self, by: str = "vc") -> pa.Table:
-        """Return GPUs in use by group of jobs; see `windtunnel.sim.observe.allocation`."""
-        return allocation.allocation(self, by)
-
-    def allocation_by_type(self) -> pa.Table:
-        """Return GPUs in use by GPU type; see `windtunnel.sim.observe.allocation`."""
-        return allocation.allocation_by_type(self)
-
-    def shares(self, by: str = "vc") -> pa.Table:
-        """Return what each group held of the cluster; see `windtunnel.sim.observe.shares`."""
-        return shares.shares(self, by)
-
-    def jain_index(
-        self, by: str = "user", *, per: str | Mapping[str, float] = "demand"
-    ) -> float | None:
-        """Return how evenly GPU time is shared; see `windtunnel.sim.observe.shares.jain_index`."""
-        return shares.jain_index(self, by, per=per)
-
-    def finish_time_fairness(
-        self, among: str = finish_time.JOBS, *, over: str = "lifetime"
-    ) -> pa.Table:
-        """Return each job's rho; see `windtunnel.sim.observe.finish_time`."""
-        return finish_time.finish_time_fairness(self, among, over=over)
-
-    def fairness(self, among: str = finish_time.JOBS, *, over: str = "lifetime") -> dict[str, Any]:
-        """Return rho in numbers; see `windtunnel.sim.observe.finish_time.summary`."""
-        return finish_time.summary(self, among, over=over)
-
-    def starvation(self, by: str = "size") -> pa.Table:
-        """Return tails of waits, and who is overtaken; see `windtunnel.sim.observe.starvation`."""
-        return starvation.starvation(self, by)
-
-    def overtaken(self) -> np.ndarray:
-        """Return by how many jobs each was overtaken; see `windtunnel.sim.observe.starvation`."""
-        return starvation.overtaken(self)
-
-    def oldest_waiting(self) -> pa.Table:
-        """Return who waits longest over time; see `windtunnel.sim.observe.starvation`."""
-        return starvation.oldest_waiting(self)
-
-    def fragmentation(
-        self,
-        workload: TargetWorkload | None = None,
-        *,
-        weigh: str = "tasks",
-        cores: bool | None = None,
-    ) -> pa.Table:
-        """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
-        return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
-
-    def domains(self) -> pa.Table:
-        """Return over how many domains of each level jobs went; see `sim.observe.domains`."""
-        return domains.domains(self)
+    # By level of the topology.
+    domains = spread.domains
+    topology_losses = losses.topology_losses
 
     @cached_property
     def decisions(self) -> pa.Table:
@@ -155,13 +100,6 @@ class Outcome(Flown):
             SpecError: the run was not recorded.
         """
         return decisions.decisions(self)
-
-    def topology_losses(self) -> pa.Table:
-        """Return what levels cost: waits beside free GPUs, GPUs that no slice could use.
-
-        See `sim.observe.topology_losses`.
-        """
-        return topology_losses.topology_losses(self)
 
     def save(self, path: str | Path) -> None:
         """Write the outcome to one file, which `load` reads back as it was.
@@ -196,7 +134,7 @@ class Outcome(Flown):
 
     @cached_property
     def _jain(self) -> dict[str, float | None]:
-        return shares.summary(self)
+        return fairness_of_shares.summary(self)
 
     @cached_property
     def _goodput(self) -> dict[str, float | None]:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED
-
 if TYPE_CHECKING:
     from windtunnel.sim.flight import Interruptions
     from windtunnel.sim.flown import Flown
@@ -92,7 +90,7 @@ def queue_changes(outcome: Flown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def queue_parts(outcome: Flown) -> tuple[tuple[np.ndarray, np.ndarray, float], ...]:
     """Return the changes of the queue by what makes them, each as `queue_changes` has them."""
     flight = outcome.flight
-    submitted = np.flatnonzero((flight.status != REJECTED) & (flight.status != NOT_SUBMITTED))
+    submitted = np.flatnonzero(outcome.submitted)
     # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
     stopped = ~np.isnan(flight.segment_end)
     ended = np.flatnonzero(~np.isnan(flight.end))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.sim import verdicts
-from windtunnel.sim.flight import FAILED, NOT_SUBMITTED, REJECTED
+from windtunnel.sim.flight import FAILED
 from windtunnel.sim.observe.lacks import GPUS, LIMITS, lacks
 from windtunnel.sim.timeline import utilization
 
@@ -129,8 +129,7 @@ class DecisionRows:
         if power is None:
             return np.empty(0, dtype=np.int64), np.empty(0)
         submit = self.outcome.submit_time
-        known = (self.flight.status != REJECTED) & (self.flight.status != NOT_SUBMITTED)
-        held = np.flatnonzero(known & ~(power.held_until <= submit))
+        held = np.flatnonzero(self.outcome.submitted & ~(power.held_until <= submit))
         return held, submit[held]
 
     @cached_property

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
-from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED
+from windtunnel.sim.flight import FINISHED
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.groups import grouped_steps, job_groups
 from windtunnel.sim.timeline import steps
@@ -121,9 +121,7 @@ def competitors(outcome: Flown, among: str = JOBS) -> tuple[np.ndarray, np.ndarr
         SpecError: there is no such grouping.
     """
     flight = outcome.flight
-    rows = np.flatnonzero(
-        (flight.status != REJECTED) & (flight.status != NOT_SUBMITTED) & (outcome.num_gpus > 0)
-    )
+    rows = np.flatnonzero(outcome.submitted & (outcome.num_gpus > 0))
     submit = outcome.submit_time[rows]
     end = np.where(np.isnan(flight.end[rows]), horizon(outcome)[1], flight.end[rows])
     end = np.maximum(end, submit)

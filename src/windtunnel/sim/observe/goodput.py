@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.poisson import interval
-from windtunnel.sim.flight import FAILED, NOT_SUBMITTED, REJECTED
+from windtunnel.sim.flight import FAILED
 from windtunnel.sim.metrics import gpu_seconds_held, horizon, size_classes
 
 if TYPE_CHECKING:
@@ -194,8 +194,7 @@ def _ettr(outcome: Flown, of: np.ndarray) -> dict[str, float | None]:
     flight = outcome.flight
     assert flight.interruptions is not None  # noqa: S101 - `summary` looked
     asks = np.nan_to_num(outcome.num_gpus)
-    out = np.isin(flight.status, (REJECTED, NOT_SUBMITTED))
-    of = of & ~out & (asks > 0)
+    of = of & outcome.submitted & (asks > 0)
     end = np.where(np.isnan(flight.end), horizon(outcome)[1], flight.end)
     whole = asks * np.maximum(0.0, end - outcome.submit_time)
     good, whole = (asks * flight.interruptions.useful_time)[of], whole[of]

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
-from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED, RUNNING
+from windtunnel.sim.flight import RUNNING
 from windtunnel.sim.metrics import NONE, gpu_seconds_held, horizon
 from windtunnel.sim.observe.groups import job_groups, labelled
 
@@ -140,8 +140,7 @@ def asked_time(outcome: Flown) -> np.ndarray:
     """Return the GPU-seconds from each job's submission to its end or the horizon, shape (n,)."""
     flight = outcome.flight
     end = np.where(np.isnan(flight.end), horizon(outcome)[1], flight.end)
-    flown = (flight.status != REJECTED) & (flight.status != NOT_SUBMITTED)
-    active = np.where(flown, np.maximum(end - outcome.submit_time, 0.0), 0.0)
+    active = np.where(outcome.submitted, np.maximum(end - outcome.submit_time, 0.0), 0.0)
     asked: np.ndarray = np.nan_to_num(outcome.num_gpus) * active
     return asked
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.quantiles import quantiles
-from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED
+from windtunnel.sim.flight import FINISHED
 from windtunnel.sim.metrics import bounded_slowdown, horizon, members_of
 from windtunnel.sim.observe.groups import SIZE, job_groups
 
@@ -39,7 +39,7 @@ def waited(outcome: Flown) -> np.ndarray:
     flight = outcome.flight
     start = np.where(np.isnan(flight.start), horizon(outcome)[1], flight.start)
     so_far = np.maximum(start - outcome.submit_time, 0.0)
-    wait: np.ndarray = np.where(_submitted(outcome), so_far, np.nan)
+    wait: np.ndarray = np.where(outcome.submitted, so_far, np.nan)
     return wait
 
 
@@ -48,7 +48,7 @@ def overtaken(outcome: Flown) -> np.ndarray:
 
     0 for jobs that were not submitted, or rejected. O(n log n).
     """
-    rows = np.flatnonzero(_submitted(outcome))
+    rows = np.flatnonzero(outcome.submitted)
     submit, start = outcome.submit_time[rows], outcome.flight.start[rows]
     start = np.where(np.isnan(start), np.inf, start)
     # Of jobs submitted together the first started comes first, so that it is not overtaken by the
@@ -145,7 +145,7 @@ def oldest_waiting(outcome: Flown) -> pa.Table:
         without any left out: ``row`` (in the jobs table), ``from_time`` and ``until_time`` (s),
         ``wait_from`` and ``wait_until`` (s): how long it has waited at both ends of the span.
     """
-    rows = np.flatnonzero(_submitted(outcome))
+    rows = np.flatnonzero(outcome.submitted)
     rows = rows[np.argsort(outcome.submit_time[rows], kind="stable")]
     submit = outcome.submit_time[rows]
     start = outcome.flight.start[rows]
@@ -165,9 +165,3 @@ def oldest_waiting(outcome: Flown) -> pa.Table:
             "wait_until": end - since,
         }
     )
-
-
-def _submitted(outcome: Flown) -> np.ndarray:
-    status = outcome.flight.status
-    submitted: np.ndarray = (status != REJECTED) & (status != NOT_SUBMITTED)
-    return submitted
