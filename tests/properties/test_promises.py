@@ -29,8 +29,8 @@ def promises(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     made: list[tuple[int, float]] = []
     reserve = Easy.reserve
 
-    def recorded(self: Any, head: int, now: float) -> Any:
-        shadow, free, spare = reserve(self, head, now)
+    def recorded(self: Any, head: int) -> Any:
+        shadow, free, spare = reserve(self, head)
         made.append((int(self.state.problem.rows[head]), shadow))
         return shadow, free, spare
 

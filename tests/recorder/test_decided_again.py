@@ -124,7 +124,7 @@ class Instant:
         if without:
             state.more_room()
         before = set(state.running)
-        scheduler.decide(state.now)
+        scheduler.decide()
         return set(state.running) - before
 
     def _copy(self) -> tuple[Any, Any]:
@@ -188,7 +188,7 @@ def lift_cap(state: Any, scheduler: Any) -> None:
 def take_out(state: Any, scheduler: Any, job: int) -> None:
     """Let a job be over."""
     if job in state.running:
-        state.leave(job, state.now)
+        state.leave(job)
     else:
         del state.waiting[job]
         lines = getattr(state.policy, "_lines", None)

@@ -80,7 +80,7 @@ class Simulation:
         num_held: jobs that arrived, or ran, and are let into the queue later.
         certain: changes that Python's sources have to come, whatever chance brings.
         settles: jobs are given up on that nobody started in ``patience`` seconds, though nobody
-            ran and nothing was certain to come (`windtunnel.sim.patience`).
+            ran and nothing was certain to come (`windtunnel.sim.run_rules`).
         asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
         gave_up: nobody who waits will ever be started, as far as can be told.
         is_told: Python has been asked at this instant whether the run goes on; it does.

@@ -444,23 +444,6 @@ def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
     return flown
 
 
-def checked_key(policy: Policy, job: JobView, now: float) -> float:
-    """Return a tier-2 policy's key of a job at ``now`` (s), checked.
-
-    Raises:
-        PolicyError: not a number.
-    """
-    given = policy.key(job, now)
-    try:
-        value = float(given) + 0.0
-    except (TypeError, ValueError) as error:
-        message = f"key returned {given!r}; expected a number"
-        raise PolicyError(policy.label, message, time=now, job=job.job_id) from error
-    if math.isnan(value):
-        raise PolicyError(policy.label, "key is NaN", time=now, job=job.job_id)
-    return value
-
-
 def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasible") -> str:
     """Return the head-of-line rule to use: the user's, else the policy's, else ``strict``.
 

@@ -18,8 +18,8 @@ from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
+from windtunnel.sim.places import gpu_time
 from windtunnel.sim.refusals import DECISIONS, no_company, no_room, why_not
-from windtunnel.sim.shared_places import gpu_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -22,9 +22,6 @@ from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-SPREAD_COLUMNS: tuple[str, ...] = ("job_type", "num_gpus", "factor")
-SHARE_COLUMNS: tuple[str, ...] = ("job_type", "other", "factor", "other_factor")
 
 
 class SpreadFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,21 +54,16 @@ class ShareFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     other_factor: float
 
 
+_Factor = TypeVar("_Factor", SpreadFactor, ShareFactor)
+
+
 def read_spread(path: str | Path) -> tuple[SpreadFactor, ...]:
     """Read a table of spread factors.
 
     Raises:
         TraceError: the file is missing, lacks a column, or a cell is no number.
     """
-    file = str(path)
-    return tuple(
-        SpreadFactor(
-            row["job_type"],
-            _number(row, "num_gpus", file, line),
-            _number(row, "factor", file, line),
-        )
-        for line, row in _rows(path, SPREAD_COLUMNS)
-    )
+    return _read(path, SpreadFactor)
 
 
 def read_share(path: str | Path) -> tuple[ShareFactor, ...]:
@@ -80,22 +72,13 @@ def read_share(path: str | Path) -> tuple[ShareFactor, ...]:
     Raises:
         TraceError: the file is missing, lacks a column, or a cell is no number.
     """
-    file = str(path)
-    return tuple(
-        ShareFactor(
-            row["job_type"],
-            row["other"],
-            _number(row, "factor", file, line),
-            _number(row, "other_factor", file, line),
-        )
-        for line, row in _rows(path, SHARE_COLUMNS)
-    )
+    return _read(path, ShareFactor)
 
 
 def write_factors(rows: Iterable[SpreadFactor | ShareFactor], path: str | Path) -> None:
     """Write a table that `read_spread` or `read_share` reads back."""
     rows = list(rows)
-    names = SHARE_COLUMNS if rows and isinstance(rows[0], ShareFactor) else SPREAD_COLUMNS
+    names = (type(rows[0]) if rows else SpreadFactor).__struct_fields__
     with (
         storage.replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
@@ -103,6 +86,19 @@ def write_factors(rows: Iterable[SpreadFactor | ShareFactor], path: str | Path) 
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
         writer.writerows([getattr(row, name) for name in names] for row in rows)
+
+
+def _read(path: str | Path, kind: type[_Factor]) -> tuple[_Factor, ...]:
+    """Return the rows of a table, whose columns are the fields of a kind of factor."""
+    file, words = str(path), ("job_type", "other")
+    found = []
+    for line, row in _rows(path, kind.__struct_fields__):
+        cells: list[Any] = [
+            row[name] if name in words else _number(row, name, file, line)
+            for name in kind.__struct_fields__
+        ]
+        found.append(kind(*cells))
+    return tuple(found)
 
 
 def _rows(path: str | Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:

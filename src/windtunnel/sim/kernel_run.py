@@ -13,8 +13,7 @@ from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.elastic.shapes import Shapes
-from windtunnel.sim.keys import Keys
-from windtunnel.sim.patience import patience, settles
+from windtunnel.sim.keys import key_of, keys_of
 from windtunnel.sim.usage_order import decay_rate
 from windtunnel.sim.verdicts import SCHOOLS, school_of
 from windtunnel.site.scheduler import EVENT_ORDERS
@@ -77,7 +76,6 @@ class KernelRun:
             self.shapes = shapes = Shapes(problem, placement, rules.elastic, self.access)
         self.works = None if shapes is None else shapes.works
         self.keys_from = _keys_from(policy)
-        self.keys = Keys(policy)
         self.quotas = policy.cohort_order if policy.in_numbers == "cohorts" else None
         self.decides = policy.tier == 3 and self.quotas is None  # noqa: PLR2004 - the tier's name
         self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
@@ -113,18 +111,22 @@ class KernelRun:
             numbers = {groups: number for number, groups in enumerate(self.access)}
             access = np.array([numbers[g] for g in self.plan.access], dtype=np.int32)
         cost = np.broadcast_to(np.asarray(self.rules.overhead, dtype=np.float64), (count,))
-        kind, shapes = np.ascontiguousarray(problem.demand_of, dtype=np.int32), self.shapes
+        kind: Any = problem.demand_of
+        work: Any = problem.duration
+        shapes = self.shapes
         if shapes is not None:
-            cost, kind = shapes.penalties(), shapes.requested()
+            kind = [shapes.kind(job, one.requested) for job, one in enumerate(shapes.works)]
+            work = [one.iterations * one.requested.iteration_time for one in shapes.works]
+            cost = np.array([one.penalty for one in shapes.works], dtype=np.float64)
         return Jobs(
             submit=doubles(problem.submit),
-            work=doubles(problem.duration) if shapes is None else shapes.work(),
-            kind=kind,
+            work=doubles(work),
+            kind=np.ascontiguousarray(kind, dtype=np.int32),
             units=np.ascontiguousarray(problem.gpus, dtype=np.int64),
             estimate=doubles(problem.estimate),
             access=access,
             resume_cost=cost,
-            first_cost=None if shapes is None else shapes.penalties(),
+            first_cost=None if shapes is None else cost.copy(),
         )
 
     def _features(self) -> dict[str, Any]:
@@ -198,7 +200,6 @@ class KernelRun:
     def begin(self, rule: Any) -> None:
         """Make the loop, with the rule for the queue."""
         rules, plan, power = self.rules, self.plan, self.power
-        may_wait = plan is not None or power is not None
         levels = None
         if self.keys_from == LEVELS:
             levels = self.policy.levels
@@ -219,9 +220,9 @@ class KernelRun:
             arrivals_wait=self.keys_from == ASKED
             or (power is not None and power.shift is not None),
             asks=self.decides,
-            settles=may_wait and settles(self.policy, rules.decide_every, power),
+            settles=rules.settles(self.policy),
             asks_idle=plan is not None and self.policy.every is not None,
-            patience=patience(self.policy, rules.decide_every, power),
+            patience=rules.patience(self.policy),
             fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
         )
         self.sim.watch("wants_after", self.tells and not self.decides)
@@ -257,13 +258,13 @@ class KernelRun:
         self.tell()
         key = 0.0
         if self.keys_from == ASKED:
-            key = self.keys.one(self.views, job, self.sim.now)
+            key = key_of(self.policy, self.views, job, self.sim.now)
         self.sim.let_in(job, key)
 
     def ask_again(self) -> None:
         """Ask the policy for the keys of all that wait, at a round; ranked running jobs' too."""
         jobs = self.state.active_jobs(self.policy.preemptive)
-        self.sim.rekey(jobs, self.keys.many(self.views, jobs, self.sim.now))
+        self.sim.rekey(jobs, keys_of(self.policy, self.views, jobs, self.sim.now))
 
     def launch_cost(self, job: int) -> float:
         """Return what every launch costs an elastic job, s; a job of another run nothing."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.contract import checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,35 +43,45 @@ class JobsView:
         return found
 
 
-class Keys:
-    """The keys of a policy of tier 1 or 2.
+def key_of(policy: Policy, views: Any, job: int, now: float) -> float:
+    """Return a tier-2 policy's key of a job at ``now`` (s), checked.
 
     Args:
-        policy: whose they are.
+        policy: whose key.
+        views: the run's jobs as policies see them.
+        job: by arrival number.
+        now: s.
+
+    Raises:
+        PolicyError: not a number.
     """
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-
-    def one(self, views: Any, job: int, now: float) -> float:
-        """Return a job's key at ``now`` (s); ``views``: the run's jobs as policies see them."""
-        if self.policy.takes_many:
-            return float(self.many(views, np.array([job], dtype=np.int32), now)[0])
-        return checked_key(self.policy, views.view(job), now)
-
-    def many(self, views: Any, jobs: np.ndarray, now: float) -> np.ndarray:
-        """Return the keys of some jobs at ``now``, Float array (len(jobs),)."""
-        if self.policy.takes_many:
-            return checked_keys(self.policy, JobsView(jobs, views.columns), now)
-        return np.array([self.one(views, job, now) for job in jobs.tolist()], dtype=np.float64)
+    if policy.takes_many:
+        return float(keys_of(policy, views, np.array([job], dtype=np.int32), now)[0])
+    view = views.view(job)
+    given = policy.key(view, now)
+    try:
+        value = float(given) + 0.0
+    except (TypeError, ValueError) as error:
+        message = f"key returned {given!r}; expected a number"
+        raise PolicyError(policy.label, message, time=now, job=view.job_id) from error
+    if math.isnan(value):
+        raise PolicyError(policy.label, "key is NaN", time=now, job=view.job_id)
+    return value
 
 
-def checked_keys(policy: Policy, jobs: JobsView, now: float) -> np.ndarray:
-    """Return the keys of many jobs at ``now`` (s), checked: Float array (len(jobs),).
+def keys_of(policy: Policy, views: Any, numbers: np.ndarray, now: float) -> np.ndarray:
+    """Return the keys of some jobs, asked for at once or one by one; see `key_of`.
+
+    Returns:
+        Float array (len(numbers),).
 
     Raises:
         PolicyError: not numbers, another shape, or NaN for some job (which is named).
     """
+    if not policy.takes_many:
+        keys = [key_of(policy, views, job, now) for job in numbers.tolist()]
+        return np.array(keys, dtype=np.float64)
+    jobs = JobsView(numbers, views.columns)
     given: Any = policy.key(jobs, now)  # type: ignore[arg-type] # many jobs, as it asks for
     try:
         values = np.asarray(given, dtype=np.float64)

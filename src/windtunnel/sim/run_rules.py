@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from windtunnel.sim.contract import Policy
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.neighbours import Neighbours
@@ -46,3 +47,28 @@ class Rules:
     power: PowerPlan | None = None
     elastic: Elastic | None = None
     record: bool = False
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether jobs may wait for ever: room or power that they ask for may be gone."""
+        return self.disruptions is not None or self.power is not None
+
+    def patience(self, policy: Policy) -> float:
+        """Return the seconds after which all that there is to have has been there, once, s.
+
+        Where nobody runs, and nobody was started for so long, jobs that wait are given up on.
+        """
+        power = 0.0 if self.power is None else self.power.patience
+        return (self.decide_every or 0.0) + (policy.every or 0.0) + power
+
+    def settles(self, policy: Policy) -> bool:
+        """Return whether jobs are given up on after that time, and not only after many instants.
+
+        Not under a policy that decides by itself or in rounds: its order may be another next time.
+        Nor where decisions are made at multiples of an interval while a power cap goes up and down:
+        which parts of its period they meet is known after many only.
+        """
+        decides = policy.tier == 3 and not policy.in_numbers  # noqa: PLR2004 - the tier's name
+        cap = None if self.power is None else self.power.cap
+        beats = self.decide_every is not None and cap is not None and cap.period < math.inf
+        return self.may_wait and policy.every is None and not decides and not beats

@@ -17,7 +17,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.holds import Hold
-from windtunnel.sim.disruptions.standby import Standby
+from windtunnel.sim.disruptions.spares import Standby
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where

@@ -1,4 +1,6 @@
-"""Hot swap: a gang that loses one node of several goes on at once with another in its place.
+"""Spare nodes: hot swap (`Spares`), and nodes for nobody that stand in for failed ones (`Standby`).
+
+Hot swap: a gang that loses one node of several goes on at once with another in its place.
 
 The node taken has GPUs of the same type and room for all that the gang had on the failed one; of
 several it is the nearest by the cluster's levels, then the one with the fewest free GPUs, then the
@@ -7,11 +9,13 @@ lowest index. What the job asks of the levels is kept: a required domain, whole 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.cluster.devices import DeviceDemand
+from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.topology.tree import HOST
 from windtunnel.errors import SpecError
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.cluster.topology.request import TopologyRequest
+    from windtunnel.sim.disruptions.holds import Hold
+    from windtunnel.sim.disruptions.places import Places
     from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.problem import Problem
 
@@ -115,3 +121,53 @@ class Spares:
             return grant // size
 
         return request.kept_by(self.levels, [(self.paths[n], pods(grant)) for n, grant in where])
+
+
+class Standby:
+    """The spare nodes of a run, and all that is taken out of it and comes back.
+
+    As many nodes are for nobody as there are spares of their size, less those that have failed: so
+    one stands in at once, and who is repaired is a spare where nobody is without one.
+
+    Args:
+        run: what the engine lends.
+        nodes: the spares as the run begins.
+    """
+
+    def __init__(self, run: Any, nodes: Places) -> None:
+        self.run = run
+        self._nodes = dict(nodes)
+        self._number = Counter(self._nodes.values())
+        #: Failures of each node that are not repaired; failed nodes of each size.
+        self._failures: Counter[int] = Counter()
+        self._failed: Counter[int] = Counter()
+        for place, units in nodes:
+            run.hold(place, NOBODY, units)
+
+    def take_out(self, hold: Hold) -> None:
+        """Keep the places of a hold; spares take those of nodes that fail."""
+        for place, units in hold.places:
+            self.run.hold(place, hold.group, units)
+            if hold.planned or not self._number:
+                continue
+            self._failures[place] += 1
+            if self._failures[place] > 1:
+                continue
+            self._failed[units] += 1
+            alike = (spare for spare, size in self._nodes.items() if size == units)
+            stands_in = place if place in self._nodes else next(alike, None)
+            if stands_in is not None:
+                self.run.release(stands_in, NOBODY, self._nodes.pop(stands_in))
+
+    def bring_back(self, hold: Hold) -> None:
+        """Undo `take_out`; a repaired node that nobody lacks is a spare."""
+        for place, units in hold.places:
+            if not hold.planned and self._number:
+                self._failures[place] -= 1
+                if not self._failures[place]:
+                    self._failed[units] -= 1
+                    there = sum(size == units for size in self._nodes.values())
+                    if there < self._number[units] - self._failed[units]:
+                        self._nodes[place] = units
+                        continue
+            self.run.release(place, hold.group, units)

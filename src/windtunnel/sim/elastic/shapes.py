@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from windtunnel import kernel
 from windtunnel.cluster.free import EVERY_NODE
 
@@ -67,17 +65,3 @@ class Shapes:
     def option(self, kind: int) -> Option:
         """Return an option that a kind stands for."""
         return self._options[kind]
-
-    def requested(self) -> np.ndarray:
-        """Return what each job's user asked for, Int32 array (m,) of kinds."""
-        kinds = [self.kind(job, work.requested) for job, work in enumerate(self.works)]
-        return np.array(kinds, dtype=np.int32)
-
-    def work(self) -> np.ndarray:
-        """Return each job's work, seconds in the option that its user asked for, (m,)."""
-        seconds = [work.iterations * work.requested.iteration_time for work in self.works]
-        return np.array(seconds, dtype=np.float64)
-
-    def penalties(self) -> np.ndarray:
-        """Return what each launch costs each job, s, (m,)."""
-        return np.array([work.penalty for work in self.works], dtype=np.float64)

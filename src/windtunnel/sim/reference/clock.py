@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.patience import patience, settles
 
 if TYPE_CHECKING:
     from windtunnel.sim.reference.lent import Lent
@@ -33,13 +32,11 @@ class Clock:
     """
 
     def __init__(self, state: Lent, rules: Rules) -> None:
-        policy, interval, power = state.policy, rules.decide_every, rules.power
-        self.state, self.every, self.interval = state, policy.every, interval
+        policy = state.policy
+        self.state, self.every, self.interval = state, policy.every, rules.decide_every
         self.at_rounds_only = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
-        #: Jobs may wait for ever: room or power that they ask for may be gone.
-        self.may_wait = rules.disruptions is not None or power is not None
-        self.patience = patience(policy, interval, power)
-        self.settles = self.may_wait and settles(policy, interval, power)
+        self.may_wait, self.patience = rules.may_wait, rules.patience(policy)
+        self.settles = rules.settles(policy)
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds = self._starts = self._idle = self._quiet = 0
         #: Whether an alarm went off at this instant, and whether one did since the last decision.
@@ -67,7 +64,7 @@ class Clock:
         if self.every is None or self._rounds * self.every != now:
             return False
         self._rounds += 1
-        self.state.scheduler.rekey(now)
+        self.state.scheduler.rekey()
         return True
 
     def wake(self, now: float) -> None:
@@ -99,7 +96,7 @@ class Clock:
         self.pending, self._has_rung = math.inf, False
         self.points += 1
         self.state.capped = False
-        self.state.scheduler.decide(now)
+        self.state.scheduler.decide()
         if self.state.recorder is not None:
             self.state.recorder.decided(self.points)
 

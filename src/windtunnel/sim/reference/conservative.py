@@ -43,16 +43,16 @@ class Profile:
 
     Args:
         rule: knows what is to come.
-        now: the first instant, s.
     """
 
-    def __init__(self, rule: Backfilling, now: float) -> None:
+    def __init__(self, rule: Backfilling) -> None:
         self.rule, self.state = rule, rule.state
+        now = self.state.now
         self.times, self.frees = [now], [self.state.free.copy()]
         self.drawn = [self.state.floor_sum()]
-        ends = rule.ends(now, overdue=math.nextafter(now, math.inf))
+        ends = rule.ends(overdue=math.nextafter(now, math.inf))
         # Of what comes at one instant ends are first.
-        coming = sorted([*ends, *rule.changes_of_room(now)], key=lambda event: event[0])
+        coming = sorted([*ends, *rule.changes_of_room()], key=lambda event: event[0])
         for time, kind, what in coming:
             step = self._step(time)
             self.drawn[step] -= rule.apply(self.frees[step], kind, what)
@@ -148,31 +148,31 @@ class Conservative(Backfilling):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.promised: dict[int, Promise] = {}
-        self._profile: Profile | None = None
+        self._profile: Any = None  # none was made yet
         self._changes, self._wakes = -1, list[tuple[float, int]]()
 
-    def start(self, job: int, now: float, where: Where) -> None:
+    def start(self, job: int, where: Where) -> None:
         """Start a waiting job."""
         self.promised.pop(job, None)
-        super().start(job, now, where)
+        super().start(job, where)
 
     def gone(self, job: int) -> None:
         """Forget a job."""
         self.promised.pop(job, None)
         super().gone(job)
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Promise, and start what was promised for now."""
-        state = self.state
+        state, now = self.state, self.state.now
         if self.walk is not None:
-            self.start_in_order(now)
+            self.start_in_order()
         waiting = self.waiting()
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
         changed = state.changes != self._changes or wakes != self._wakes
         if self._profile is None or late or missed or changed:
-            self._profile = Profile(self, now)
+            self._profile = Profile(self)
             self._keep(waiting, now)
             self._improve(waiting)
         else:
@@ -183,7 +183,7 @@ class Conservative(Backfilling):
         for job in waiting:
             promise = self.promised[job]
             if promise.start <= now:
-                self.start(job, now, promise.where)
+                self.start(job, promise.where)
             elif state.watts is not None:
                 state.fit(job)  # notes whether it waits for power alone
         self._changes, self._wakes = state.changes, wakes
@@ -194,7 +194,6 @@ class Conservative(Backfilling):
 
     def _keep(self, waiting: list[int], now: float) -> None:
         """Enter the promises that can be kept into the profile; make the others anew."""
-        assert self._profile is not None  # noqa: S101 - made before
         broken = []
         for job in waiting:
             old = self.promised.pop(job, None)
@@ -210,7 +209,6 @@ class Conservative(Backfilling):
 
     def _improve(self, waiting: list[int]) -> None:
         """Promise everybody anew in order, only ever earlier, until nothing moves."""
-        assert self._profile is not None  # noqa: S101 - made before
         moved = True
         while moved:
             moved = False
@@ -224,6 +222,5 @@ class Conservative(Backfilling):
                 self._promise(job, found if found.start < old.start else old)
 
     def _promise(self, job: int, promise: Promise) -> None:
-        assert self._profile is not None  # noqa: S101 - made before
         self.promised[job] = promise
         self._profile.change(job, promise, 1)

@@ -54,7 +54,7 @@ class Deciding(Decisions):
 
     # What happens.
 
-    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - one contract with the rules
+    def came(self, job: int, *, was_stopped: bool = False) -> None:
         """Note that a job waits."""
         self.arrived.append(job)
         self.stopped += [job] if was_stopped else []
@@ -67,16 +67,16 @@ class Deciding(Decisions):
         """Note that a job goes on with other nodes."""
         self.moved.append(job)
 
-    def rekey(self, now: float) -> None:
+    def rekey(self) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Ask the policy, and carry out its decisions."""
-        self.forget_alarms(now)
+        self.forget_alarms(self.now)
         self._refuse_idling()
         for job in self.state.running:
             self.state.view(job)
-        decisions: Any = self.policy.decide(now, self.queue, self.cluster)
+        decisions: Any = self.policy.decide(self.now, self.queue, self.cluster)
         if decisions is None and (self._starts or not self.state.waiting):
             decisions = ()
         if not isinstance(decisions, Iterable):
@@ -88,7 +88,7 @@ class Deciding(Decisions):
                 job = self.running(decision.job, "preempts")
                 if self.state.recorder is not None:
                     self.state.recorder.preempted(job)
-                self.state.preempt(job, now, loses=decision.loses, ends=decision.ends)
+                self.state.preempt(job, loses=decision.loses, ends=decision.ends)
             else:
                 self.carry_out(decision)
         for notes in (self.arrived, self.over, self.stopped, self.moved):
@@ -142,12 +142,12 @@ class Deciding(Decisions):
             raise self.impossible("starts a job that already runs", view)
         rate = self.rate(rate, view)
         if beside is None:
-            state.begin(job, self.now, self._place("starts", job, where), rate=rate)
+            state.begin(job, self._place("starts", job, where), rate=rate)
             return
         other = self.running(beside, "starts a job beside")
         shares = len(state.running[other].place.jobs) > 1
         self.check_beside(view, job, other, where, shares)
-        state.begin(job, self.now, state.where(other), rate=rate, beside=other)
+        state.begin(job, state.where(other), rate=rate, beside=other)
 
     def start_if_it_fits(self, view: JobView, where: Any, rate: Any) -> bool:
         """Start a waiting job where it fits; return whether it does."""
@@ -166,14 +166,14 @@ class Deciding(Decisions):
         """Let a running job go on elsewhere from now on."""
         job = self.running(view, "moves")
         base = self.state.running[job].base if rate is None else self.rate(rate, view)
-        self.state.move(job, self.now, self._place("moves", job, where), rate=base)
+        self.state.move(job, self._place("moves", job, where), rate=base)
 
     def resize(self, view: JobView, option: Any, kind: Any, rate: float, where: Any) -> None:
         """Let an elastic job run in an option, waiting or running."""
         job = self.active(view)
         place = self._place("runs", job, where, kind)
         change = self.state.move if view.running else self.state.begin
-        change(job, self.now, place, rate=rate, option=option)
+        change(job, place, rate=rate, option=option)
 
     def stop(self) -> None:
         """End the run once the policy has decided at this instant."""
@@ -182,13 +182,7 @@ class Deciding(Decisions):
     # Where.
 
     def _place(self, does: str, job: int, where: Any, demand: Any = None) -> Where:
-        """Return where a job goes: where the policy says, or else the placement.
-
-        Args:
-            does: what the policy does to the job; what it holds counts as free.
-            job: which.
-            where: the policy's choice; None = none.
-            demand: what the job asks for, if not what its user did.
+        """Return where a job goes, what it holds counting as free: where the policy says, or else.
 
         Raises:
             PolicyError: it does not fit there.
@@ -209,9 +203,8 @@ class Deciding(Decisions):
 
     def fit_without(self, job: int, demand: Any, jobs: Sequence[int]) -> Where | None:
         """Return where a job would go with a demand if some jobs were gone, or None."""
-        state = self.state
-        where = state.put(state.opened(self.without(jobs), job), job, demand)
-        return where if where is not None and state.affords(job, where, jobs) else None
+        where = self.place_in(self.without(jobs), job, demand)
+        return where if where is not None and self.state.affords(job, where, jobs) else None
 
     def fits_without(self, job: int, where: Any, demand: Any) -> bool:
         """Return whether a policy's own choice is free for a job, what it holds included."""

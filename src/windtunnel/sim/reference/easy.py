@@ -34,41 +34,41 @@ class Backfilling(Rule):
 
     power: PowerSources
 
-    def events(self, now: float, without: Collection[int] = ()) -> list[Event]:
+    def events(self, without: Collection[int] = ()) -> list[Event]:
         """Return what is expected from now on, in order of time.
 
         Args:
-            now: s; a job past its expected end is expected to end now.
             without: running jobs that do not count.
         """
-        ends = self.ends(now, now, without)
+        now = self.state.now
+        ends = self.ends(now, without)
         last = ends[-1][0] if ends else now
         caps = [(time, "cap", watts) for time, watts in self.power.caps_after(now, last)]
-        return sorted([*ends, *self.changes_of_room(now), *caps], key=lambda event: event[0])
+        return sorted([*ends, *self.changes_of_room(), *caps], key=lambda event: event[0])
 
-    def ends(self, now: float, overdue: float, without: Collection[int] = ()) -> list[Event]:
+    def ends(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
         """Return the expected ends of running jobs, in order.
 
         Args:
-            now: s.
             overdue: when jobs past their expected end are expected to end, s.
             without: running jobs that do not count.
         """
         found = sorted(
-            (stay.expected if stay.expected > now else overdue, stay.number, job)
+            (stay.expected if stay.expected > self.state.now else overdue, stay.number, job)
             for job, stay in self.state.running.items()
             if job not in without
         )
         return [(time, "end", job) for time, _, job in found]
 
-    def changes_of_room(self, now: float) -> list[Event]:
-        """Return planned holds to come, and nodes that wake or could be woken at ``now`` (s)."""
+    def changes_of_room(self) -> list[Event]:
+        """Return planned holds to come, and nodes that wake or could be woken now."""
         holds = [
             (time, "begin" if begins else "over", self.state.planned_hold(index))
             for time, begins, index in self.state.planned
             if time > self.state.happened
         ]
-        waking = [(time, "wake", node) for time, node in self.power.wakes_after(now)]
+        wakes = self.power.wakes_after(self.state.now)
+        waking = [(time, "wake", node) for time, node in wakes]
         return sorted([*holds, *waking], key=lambda event: event[0])
 
     def apply(self, free: Any, kind: str, what: Any) -> int:
@@ -101,16 +101,16 @@ class Easy(Backfilling):
     head: int = -1
     shadow: float | None = None
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Start who may start."""
-        waiting = self.start_in_order(now)
+        waiting = self.start_in_order()
         self.head, self.shadow = waiting[0] if waiting else -1, None
         if len(waiting) > 1:
-            self._backfill(waiting[0], waiting[1:], now)
+            self._backfill(waiting[0], waiting[1:])
 
-    def _backfill(self, head: int, behind: list[int], now: float) -> None:
+    def _backfill(self, head: int, behind: list[int]) -> None:
         state = self.state
-        shadow, beside, left = self.reserve(head, now)
+        shadow, beside, left = self.reserve(head)
         self.shadow = shadow
         if self.shortest_first:
             behind = sorted(behind, key=lambda job: (state.estimate[job], job))
@@ -118,23 +118,22 @@ class Easy(Backfilling):
             where = state.fit(job)
             if where is None:
                 continue
-            if state.planned_stop(job, now) > shadow:
+            if state.planned_stop(job, state.now) > shadow:
                 draw = state.draw(job, where)
                 free = state.opened(beside, job)
                 if draw > left or not free.fits(where, state.demand[job]):
                     continue
                 beside.take(where, state.demand[job])
                 left -= draw
-            self.start(job, now, where)
+            self.start(job, where)
 
-    def reserve(self, head: int, now: float) -> tuple[float, Any, int]:
+    def reserve(self, head: int) -> tuple[float, Any, int]:
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
         With a preemptive policy, running jobs ranked below the head count as room at once.
 
         Args:
             head: the job that is promised a start.
-            now: s.
 
         Returns:
             inf and what is free now where it is never known to fit.
@@ -144,8 +143,8 @@ class Easy(Backfilling):
         at_once = self._below(head) if self.walk is not None else []
         for job in at_once:
             drawn -= self.apply(free, "end", job)
-        steps = groupby(self.events(now, at_once), key=lambda event: event[0])
-        for time, happens in chain([(now, ())] if at_once else [], steps):
+        steps = groupby(self.events(at_once), key=lambda event: event[0])
+        for time, happens in chain([(state.now, ())] if at_once else [], steps):
             for _, kind, what in happens:
                 drawn -= self.apply(free, kind, what)
             spare = self.budget_at(time) - drawn

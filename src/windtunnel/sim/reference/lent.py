@@ -176,7 +176,7 @@ class Lent(State):
         It is in no queue then; where it ``goes_on``, `go_on` follows.
         """
         self.moving = goes_on
-        stay = self.leave(job, self.now, loses=loses)
+        stay = self.leave(job, loses=loses)
         if goes_on:
             self._left = stay
         else:
@@ -185,7 +185,7 @@ class Lent(State):
     def go_on(self, job: int, where: Where) -> None:
         """Let a job that was interrupted just now go on elsewhere at once."""
         stay = self._left
-        self.begin(job, self.now, where, rate=stay.base, option=stay.place.demand)
+        self.begin(job, where, rate=stay.base, option=stay.place.demand)
         self.moving = False
         self.scheduler.moves(job)
 
@@ -219,19 +219,19 @@ class Lent(State):
     def queue(self, job: int) -> None:
         """Let a job enter the queue: it arrives, was interrupted, or was held until now."""
         self.wait(job)
-        self.scheduler.came(job, self.now, was_stopped=job in self._off)
+        self.scheduler.came(job, was_stopped=job in self._off)
         self._off.discard(job)
 
     def pause(self, job: int) -> None:
         """Take a running job off its GPUs with its work saved; it counts as preempted."""
-        self.preempt(job, self.now)
+        self.preempt(job)
         del self.waiting[job]
         self.scheduler.gone(job)
 
     def cut(self, job: int) -> None:
         """Do the same, and queue it again."""
-        self.preempt(job, self.now)
-        self.scheduler.came(job, self.now, was_stopped=True)
+        self.preempt(job)
+        self.scheduler.came(job, was_stopped=True)
 
     def set_budget(self, nanowatts: int) -> None:
         """Let jobs add so much to the draw from now on; whoever was refused may try again."""

@@ -54,7 +54,7 @@ class Loop:
         while True:
             if self.limits is not None:
                 self.limits.choose(state.now, self.power.budget)
-            state.settle(state.now, {} if self.limits is None else self.limits.slow)
+            state.settle({} if self.limits is None else self.limits.slow)
             now = self._next_time()
             if now > until or now == math.inf:
                 return until
@@ -130,14 +130,14 @@ class Loop:
         """
         any_did = False
         while (stay := self.state.ending()) is not None and stay.due == now:
-            self._finish(stay.job, now)
+            self._finish(stay.job)
             any_did = True
             if decides:
                 self.clock.call(now)
         return any_did
 
-    def _finish(self, job: int, now: float) -> None:
-        self.state.finish(job, now)
+    def _finish(self, job: int) -> None:
+        self.state.finish(job)
         self.state.scheduler.gone(job)
 
     def _arrive(self, now: float, *, one: bool = False) -> bool:
@@ -173,7 +173,7 @@ class Loop:
             first = self.state.ending()
             gone = self._expected_ends(now)
             for job in gone:
-                self._finish(job, now)
+                self._finish(job)
             arrived = False
             while self._arrive(now, one=True):
                 arrived = True

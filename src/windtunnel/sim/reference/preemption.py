@@ -29,12 +29,11 @@ class Feasible:
         self._free: Any = None
         self._spare = 0
 
-    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
+    def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
         """Choose who runs, and let it be so.
 
         Args:
             rule: who starts and queues jobs.
-            now: s.
             past_refused: go on past a job that cannot be chosen; a class of which one cannot is not
                 tried again in this walk.
 
@@ -73,9 +72,9 @@ class Feasible:
             else:
                 first = job
                 break
-        _stop(rule, stopped, now)
+        _stop(rule, stopped)
         for job, where in chosen:
-            rule.start(job, now, where)
+            rule.start(job, where)
         if first is None:
             return []
         return [first, *(job for job in rule.waiting() if job != first)]
@@ -139,7 +138,7 @@ class QuotaWalk:
     def __init__(self, state: State) -> None:
         self.state = state
 
-    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
+    def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
         """Choose who runs, and let it be so; see `Feasible.walk`."""
         state = self.state
         if not state.waiting:
@@ -166,12 +165,12 @@ class QuotaWalk:
         stopped = state.running.keys() - chosen
         if state.recorder is not None and to_start:
             state.recorder.causer |= dict.fromkeys(stopped, to_start[0])
-        _stop(rule, stopped, now)
+        _stop(rule, stopped)
         for job in to_start:
-            where, lacks_power = state.search(job, state.free, now, state.spare)
+            where, lacks_power = state.search(job, state.free, state.now, state.spare)
             state.capped |= lacks_power
             if where is not None:
-                rule.start(job, now, where)
+                rule.start(job, where)
         return []
 
     def _least_draw(self, job: int) -> int:
@@ -213,9 +212,9 @@ class QuotaWalk:
                 need -= used
 
 
-def _stop(rule: Rule, jobs: Collection[int], now: float) -> None:
+def _stop(rule: Rule, jobs: Collection[int]) -> None:
     """Preempt running jobs, in order of start; they wait with the keys that they have."""
     for job in [job for job in rule.state.running if job in jobs]:
         if rule.state.recorder is not None:
             rule.state.recorder.preempted(job)
-        rule.state.preempt(job, now)
+        rule.state.preempt(job)

@@ -150,7 +150,7 @@ class Recorder:
         """Return what the head is promised; with nobody to backfill it has yet to be found."""
         assert isinstance(self.scheduler, Easy)  # noqa: S101 - nobody else has one
         if self.scheduler.shadow is None:
-            self.scheduler.shadow = self.scheduler.reserve(head, self.state.now)[0]
+            self.scheduler.shadow = self.scheduler.reserve(head)[0]
         return self.scheduler.shadow
 
     def _promised_first(self, job: int) -> int:

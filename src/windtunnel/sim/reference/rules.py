@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.sim.contract import static_rank
-from windtunnel.sim.keys import Keys
+from windtunnel.sim.keys import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,17 +50,18 @@ class Rule:
 
     # Who is next.
 
-    def _ask(self, jobs: list[int], now: float) -> None:
+    def _ask(self, jobs: list[int]) -> None:
         """Ask the keys of some jobs, unless they are known or looked up."""
         if self.policy.tier == 1 or self.by_remaining:
             return
-        keys = Keys(self.policy).many(self.state, np.array(jobs, dtype=np.int32), now)
+        numbers = np.array(jobs, dtype=np.int32)
+        keys = keys_of(self.policy, self.state, numbers, self.state.now)
         self.keys.update(zip(jobs, keys.tolist(), strict=True))
 
-    def rekey(self, now: float) -> None:
+    def rekey(self) -> None:
         """Ask the key of every waiting job again, of a preemptive policy's running jobs, too."""
         running = self.state.running if self.policy.preemptive else ()
-        self._ask(sorted([*self.state.waiting, *running]), now)
+        self._ask(sorted([*self.state.waiting, *running]))
 
     def waiting(self) -> list[int]:
         """Return the waiting jobs in their order."""
@@ -77,9 +78,9 @@ class Rule:
 
     # What the loop and the sources tell.
 
-    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - no matter here
+    def came(self, job: int, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - no matter here
         """Ask a job's key: it arrived, or an outage or a falling cap stopped it."""
-        self._ask([job], now)
+        self._ask([job])
 
     def gone(self, job: int) -> None:
         """Do nothing: who is over, or out of the queue for now, has no turn."""
@@ -89,44 +90,44 @@ class Rule:
 
     # Deciding.
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Start who may start."""
         raise NotImplementedError
 
-    def start(self, job: int, now: float, where: Where) -> None:
+    def start(self, job: int, where: Where) -> None:
         """Start a waiting job."""
-        self.state.begin(job, now, where)
+        self.state.begin(job, where)
 
-    def start_in_order(self, now: float) -> list[int]:
+    def start_in_order(self) -> list[int]:
         """Start jobs up to the first that does not fit; return it, and those behind it."""
         if self.walk is not None:
-            return self.walk(self, now, past_refused=False)
+            return self.walk(self, past_refused=False)
         waiting = self.waiting()
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
             if where is None:
                 return waiting[number:]
-            self.start(job, now, where)
+            self.start(job, where)
         return []
 
 
 class Strict(Rule):
     """Start jobs in order; stop at the first that does not fit."""
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Start who may start."""
-        self.start_in_order(now)
+        self.start_in_order()
 
 
 class Skip(Rule):
     """Try every waiting job in order, going on past those that do not fit."""
 
-    def decide(self, now: float) -> None:
+    def decide(self) -> None:
         """Start who may start."""
         if self.walk is not None:
-            self.walk(self, now, past_refused=True)
+            self.walk(self, past_refused=True)
             return
         for job in self.waiting():
             where = self.state.fit(job)
             if where is not None:
-                self.start(job, now, where)
+                self.start(job, where)

@@ -102,14 +102,13 @@ class State(Room):
     # The three changes.
 
     def begin(
-        self, job: int, now: float, where: Where, *, rate: float = 1.0, beside: int | None = None,
+        self, job: int, where: Where, *, rate: float = 1.0, beside: int | None = None,
         option: Any = None,
     ) -> None:  # fmt: skip
         """Put a job on its nodes.
 
         Args:
             job: which.
-            now: s.
             where: nodes and grants.
             rate: work a second there, before what slows everybody.
             beside: a running job whose place it shares.
@@ -121,6 +120,7 @@ class State(Room):
         else:
             place = self.running[beside].place
         place.jobs.append(job)
+        now = self.now
         owed, self.owed[job] = self.owed[job], 0.0
         stay = Stay(
             job, len(self.stays), now, place, owed=owed, work=self.left[job], rate=rate,
@@ -142,19 +142,18 @@ class State(Room):
         if self.policy.watches and not self.moving:
             self.policy.started(view, now)
 
-    def leave(self, job: int, now: float, *, completes: bool = False, loses: bool = False) -> Stay:
+    def leave(self, job: int, *, completes: bool = False, loses: bool = False) -> Stay:
         """Take a job off its nodes.
 
         Args:
             job: which.
-            now: s.
             completes: its work is done.
             loses: what is not saved is lost.
 
         Returns:
             Its stay, whose last segment ends now.
         """
-        stay = self.running.pop(job)
+        stay, now = self.running.pop(job), self.now
         stay.end = now
         place = stay.place
         place.jobs.remove(job)
@@ -184,12 +183,12 @@ class State(Room):
         self.writing_time[job] += stay.seconds_writing
         self.slowed[job] = stay.slowed
 
-    def rerate(self, job: int, now: float, rate: float) -> None:
+    def rerate(self, job: int, rate: float) -> None:
         """Let a running job go on at another rate."""
         stay = self.running[job]
-        stay.advance(now, rate)
+        stay.advance(self.now, rate)
         left = self.estimate_left(job, stay.reached.left) / rate
-        stay.expected = now + max(stay.resumed - now, 0.0) + left
+        stay.expected = self.now + max(stay.resumed - self.now, 0.0) + left
         self.changes += 1
 
     def set_base(self, job: int, rate: float) -> None:
@@ -197,34 +196,33 @@ class State(Room):
         self.running[job].base = rate
         self.has_rates |= rate != 1.0
 
-    def settle(self, now: float, slow: dict[int, float]) -> None:
-        """Give every running job the rate that all that happened at an instant leaves it.
+    def settle(self, slow: dict[int, float]) -> None:
+        """Give every running job the rate that all that happened at this instant leaves it.
 
         Args:
-            now: s.
             slow: running jobs at a power limit: by how much it slows them.
         """
         for job, stay in self.running.items():
             rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
             rate /= slow.get(job, 1.0)
             if rate != stay.rate:
-                self.rerate(job, now, rate)
+                self.rerate(job, rate)
 
     # How jobs stop.
 
-    def finish(self, job: int, now: float) -> None:
+    def finish(self, job: int) -> None:
         """Complete a running job, or let it fail at its end if it is to."""
         fails = job in self.fails_once
-        self.leave(job, now, completes=True, loses=fails)
+        self.leave(job, completes=True, loses=fails)
         if fails:
             self.fails_once.remove(job)
             self.failed.append(job)
         else:
             self.finished.add(job)
 
-    def preempt(self, job: int, now: float, *, loses: bool = False, ends: bool = False) -> None:
+    def preempt(self, job: int, *, loses: bool = False, ends: bool = False) -> None:
         """Take a running job off its GPUs, its work saved or lost; it waits, or is over."""
-        self.leave(job, now, loses=loses)
+        self.leave(job, loses=loses)
         self.owed[job] = self.overhead[job]
         self.preemptions[job] += 1
         if loses:
@@ -234,11 +232,11 @@ class State(Room):
         else:
             self.wait(job)
 
-    def move(self, job: int, now: float, where: Where, *, rate: float, option: Any = None) -> None:
+    def move(self, job: int, where: Where, *, rate: float, option: Any = None) -> None:
         """Let a running job go on elsewhere, or in another option, which costs it its resuming."""
-        self.leave(job, now)
+        self.leave(job)
         self.owed[job] = self.overhead[job]
-        self.begin(job, now, where, rate=rate, option=option)
+        self.begin(job, where, rate=rate, option=option)
 
     # What is known of jobs.
 
