@@ -44,11 +44,9 @@ class Clock:
         self._idle_since = self._quiet_since = 0.0
 
     def next_time(self, event: float, *, held: int) -> float:
-        """Return the next round or decision, s.
+        """Return the next round or decision, s, where the next arrival or completion is an event.
 
-        Args:
-            event: the next arrival or completion, s; inf = none.
-            held: jobs that arrived and are not in the queue yet.
+        ``held``: how many jobs arrived and are not in the queue yet.
         """
         time = min(self.pending, self._next_alarm())
         if self.every is None:

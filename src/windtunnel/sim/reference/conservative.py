@@ -86,11 +86,9 @@ class Profile:
         return enough and bool(free.fits(where, demand))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
-        """Return the first start at which a job's room stays free for its time; inf = none.
+        """Return the first start, ``before`` a time, at which a job's room stays free for its time.
 
-        Args:
-            job: which.
-            before: only starts before that count, s.
+        Where there is none, it is inf.
         """
         state = self.state
         for start in self._starts():

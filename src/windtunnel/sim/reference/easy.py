@@ -35,11 +35,7 @@ class Backfilling(Rule):
     power: PowerSources
 
     def events(self, without: Collection[int] = ()) -> list[Event]:
-        """Return what is expected from now on, in order of time.
-
-        Args:
-            without: running jobs that do not count.
-        """
+        """Return what is expected from now on, ``without`` some running jobs, in order of time."""
         now = self.state.now
         ends = self.ends(now, without)
         last = ends[-1][0] if ends else now
@@ -47,12 +43,7 @@ class Backfilling(Rule):
         return sorted([*ends, *self.changes_of_room(), *caps], key=lambda event: event[0])
 
     def ends(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
-        """Return the expected ends of running jobs, in order.
-
-        Args:
-            overdue: when jobs past their expected end are expected to end, s.
-            without: running jobs that do not count.
-        """
+        """Return the expected ends of running jobs, in order; of those past it, ``overdue`` (s)."""
         found = sorted(
             (stay.expected if stay.expected > self.state.now else overdue, stay.number, job)
             for job, stay in self.state.running.items()
@@ -130,13 +121,8 @@ class Easy(Backfilling):
     def reserve(self, head: int) -> tuple[float, Any, int]:
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
-        With a preemptive policy, running jobs ranked below the head count as room at once.
-
-        Args:
-            head: the job that is promised a start.
-
-        Returns:
-            inf and what is free now where it is never known to fit.
+        It is inf, and what is free now, where the head is never known to fit. With a preemptive
+        policy, running jobs ranked below the head count as room at once.
         """
         state = self.state
         free, drawn = state.free.copy(), state.floor_sum()

@@ -119,14 +119,9 @@ class Loop:
     # What happens.
 
     def _complete(self, now: float, *, decides: bool = False) -> bool:
-        """Complete the jobs that end now, those that start now and have no length included.
+        """Complete the jobs that end now, and decide after each if that is the order of events.
 
-        Args:
-            now: s.
-            decides: decide after each of them.
-
-        Returns:
-            Whether there were any.
+        Those that start now and have no length are among them. Return whether there were any.
         """
         any_did = False
         while (stay := self.state.ending()) is not None and stay.due == now:

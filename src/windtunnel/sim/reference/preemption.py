@@ -80,12 +80,9 @@ class Feasible:
         return [first, *(job for job in rule.waiting() if job != first)]
 
     def _make_room(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
-        """Return where a job goes, the jobs it needs gone stopped; None = nowhere, all as before.
+        """Return where a job goes, the jobs below it that must be gone added to those stopped.
 
-        Args:
-            job: which.
-            below: running jobs of lower rank, in rank order.
-            stopped: jobs that are stopped; gets more.
+        None = nowhere, all as before.
         """
         before, spare = self._free.copy(), self._spare
         given: list[int] = []

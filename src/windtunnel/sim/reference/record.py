@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
-    """Return a run as arrays in jobs-table order.
-
-    Args:
-        loop: the run, over.
-        horizon: where it was cut, s; inf if it ran to its end.
-        powered: it was under policies of power.
-    """
+    """Return a run that is over, or was cut at a horizon (s), as arrays in jobs-table order."""
     state, problem = loop.state, loop.state.problem
     for stay in state.running.values():
         state.book(stay, horizon)

@@ -143,16 +143,7 @@ class State(Room):
             self.policy.started(view, now)
 
     def leave(self, job: int, *, completes: bool = False, loses: bool = False) -> Stay:
-        """Take a job off its nodes.
-
-        Args:
-            job: which.
-            completes: its work is done.
-            loses: what is not saved is lost.
-
-        Returns:
-            Its stay, whose last segment ends now.
-        """
+        """Take a job off its nodes, its work done, or what is not saved lost; return its stay."""
         stay, now = self.running.pop(job), self.now
         stay.end = now
         place = stay.place
@@ -199,8 +190,7 @@ class State(Room):
     def settle(self, slow: dict[int, float]) -> None:
         """Give every running job the rate that all that happened at this instant leaves it.
 
-        Args:
-            slow: running jobs at a power limit: by how much it slows them.
+        ``slow``: by how much power limits slow running jobs.
         """
         for job, stay in self.running.items():
             rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
