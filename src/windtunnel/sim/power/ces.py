@@ -139,24 +139,6 @@ class Sleeping:
         """Share of the nodes awake in use: over all steps together."""
         return float(self.used.sum() / self.active.sum()) if self.active.sum() else 0.0
 
-    def told(self, step: float = 600.0) -> dict[str, float]:
-        """Return what the rule did, in numbers.
-
-        Keys: ``changes_per_day``, ``wakes_per_day`` (nodes), ``mean_asleep`` (nodes),
-        ``used_of_all`` and ``used_of_active`` (0..1).
-
-        Args:
-            step: seconds of a step.
-        """
-        days = len(self.used) * step / 86_400
-        return {
-            "changes_per_day": self.changes / days,
-            "wakes_per_day": self.wakes / days,
-            "mean_asleep": self.mean_asleep,
-            "used_of_all": self.used_of_all,
-            "used_of_active": self.used_of_active,
-        }
-
 
 def smape(predicted: np.ndarray, used: np.ndarray) -> float:
     """Return how far off a forecast is, in per cent: the mean of 200 |p - y| / (|p| + |y|).
