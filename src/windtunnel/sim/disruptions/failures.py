@@ -29,11 +29,11 @@ def _statuses(given: tuple[str, ...]) -> None:
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of the description: its spans become seconds, its words are checked."""
 
-    def _seconds(self, *names: str, positive: bool = False, endless: bool = False) -> None:
+    def _seconds(self, *names: str, positive: bool = False) -> None:
         for name in names:
             value = getattr(self, name)
             if value is not None:
-                number = seconds(name, value, positive=positive, endless=endless)
+                number = seconds(name, value, positive=positive)
                 msgspec.structs.force_setattr(self, name, number)
 
     def _word(self, name: str, known: tuple[str, ...]) -> None:

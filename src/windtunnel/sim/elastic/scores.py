@@ -26,13 +26,6 @@ class Scoring(Protocol):
 
     topology: str
 
-    @property
-    def name(self) -> str:
-        """What users type."""
-
-    def place(self, free: FreeDevices, demand: DeviceDemand) -> Where | None:
-        """Return where a job goes."""
-
     def best(
         self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
     ) -> int | None:

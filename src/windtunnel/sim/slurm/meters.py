@@ -61,7 +61,6 @@ class Meters:
     Attributes:
         limits: a row each, by `COLUMNS`; -1 = no limit.
         kinds: what each is, as the rows of reasons.
-        names: what each is, in words: (kind, QOS or account, user).
     """
 
     def __init__(self, site: SlurmSite) -> None:
@@ -72,7 +71,7 @@ class Meters:
         self.associations = {(a.account, a.user): a for a in site.associations}
         self.limits: list[list[int]] = []
         self.kinds: list[int] = []
-        self.names: list[tuple[int, str, str]] = []
+        #: Which meter counts (kind, QOS or account, user).
         self._known: dict[tuple[int, str, str], int] = {}
 
     def of(self, request: SlurmRequest, partition: SlurmPartition) -> list[int]:
@@ -121,7 +120,6 @@ class Meters:
             self._known[name] = len(self.limits)
             self.limits.append(row)
             self.kinds.append(name[0])
-            self.names.append(name)
         return self._known[name]
 
     def never(self, request: SlurmRequest, partition: SlurmPartition) -> str:
