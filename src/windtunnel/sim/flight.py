@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windtunnel.sim.elastic.stretches import Stretches
     from windtunnel.sim.verdicts import Verdicts
 
@@ -94,10 +92,6 @@ class PowerRecord:
     num_wakes: int
 
 
-def _no_nodes(kind: type[np.integer]) -> Callable[[], np.ndarray]:
-    return lambda: np.empty(0, dtype=kind)
-
-
 @dataclass(frozen=True)
 class Flight:
     """The raw result of one run. Row order = the jobs table's.
@@ -143,8 +137,8 @@ class Flight:
     nodes: np.ndarray
     node_gpus: np.ndarray
     scheduling_points: int
-    node_tasks: np.ndarray = field(default_factory=_no_nodes(np.int32))
-    devices: np.ndarray = field(default_factory=_no_nodes(np.int64))
+    node_tasks: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    devices: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     interruptions: Interruptions | None = None
     slowdown_time: np.ndarray | None = None
     gpu_time: np.ndarray | None = None

@@ -63,7 +63,6 @@ class Checkpointing(Part, frozen=True):
     startup_cost: Span = 0.0
 
     def __post_init__(self) -> None:
-        """Check the spans."""
         self._seconds("interval", positive=True)
         self._seconds("cost", "restart_cost", "startup_cost")
 
@@ -88,7 +87,6 @@ class NodeFailure(Part, frozen=True):
     cause: str = "node"
 
     def __post_init__(self) -> None:
-        """Check the times."""
         self._seconds("time", "until")
         self._after("time", "until")
 
@@ -137,7 +135,6 @@ class FailureModel(Part, frozen=True):
     found_after: Span = 0.0
 
     def __post_init__(self) -> None:
-        """Check spans and words."""
         self._seconds("mtbf", "mttr", positive=True)
         self._seconds("found_after")
         if not 0 <= self.speed < 1:
@@ -177,7 +174,6 @@ class RecordedFailures(Part, frozen=True):
     statuses: tuple[str, ...] = ("node_fail",)
 
     def __post_init__(self) -> None:
-        """Check spans and words."""
         self._seconds("repair", positive=True)
         _statuses(self.statuses)
 
@@ -195,7 +191,6 @@ class JobFailures(Part, frozen=True):
     statuses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the rate and the words."""
         if not 0 <= self.rate < math.inf:
             raise SpecError("rate", f"found {self.rate:g}; expected failures per GPU-hour >= 0.")
         _statuses(self.statuses)

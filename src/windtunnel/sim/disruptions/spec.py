@@ -55,7 +55,6 @@ class Maintenance(Part, frozen=True):
     on_start: str = "wait"
 
     def __post_init__(self) -> None:
-        """Check times and words."""
         self._seconds("start", "end", "drain_before")
         self._after("start", "end")
         self._word("on_start", ON_START)
@@ -83,7 +82,6 @@ class CapacityChange(Part, frozen=True):
     on_start: str = "wait"
 
     def __post_init__(self) -> None:
-        """Check the time and the word."""
         self._seconds("time")
         self._word("on_start", ON_START)
         if not (self.add or self.remove or self.add_gpus or self.remove_gpus):
@@ -119,7 +117,6 @@ class Reservation(Part, frozen=True):
     on_start: str = "wait"
 
     def __post_init__(self) -> None:
-        """Check times and the word."""
         self._seconds("start", "end")
         self._after("start", "end")
         self._word("on_start", ON_START)
@@ -164,7 +161,6 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the word, the crews and the seed."""
         for name, least in (("repair_crews", 1), ("spares", 0)):
             number = getattr(self, name)
             if number is not None and (type(number) is not int or number < least):

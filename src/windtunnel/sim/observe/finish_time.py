@@ -26,9 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
-from windtunnel.quantiles import quantiles
 from windtunnel.sim.flight import FINISHED
-from windtunnel.sim.metrics import horizon
+from windtunnel.sim.metrics import distribution, horizon
 from windtunnel.sim.observe.groups import grouped_steps, job_groups
 from windtunnel.sim.timeline import steps
 
@@ -100,16 +99,10 @@ def summary(outcome: Flown, among: str = JOBS, *, over: str = "lifetime") -> dic
     """
     column = finish_time_fairness(outcome, among, over=over)["rho"]
     rho = column.drop_null().to_numpy()
-    if len(rho) == 0:
-        keys = ("avg_rho", "p50_rho", "p99_rho", "max_rho", "share_rho_over_1")
-        return {**dict.fromkeys(keys), "num_rho": 0}
-    p50, p99 = quantiles(rho, (0.5, 0.99)).tolist()
+    found = distribution(rho, "rho")
     return {
-        "avg_rho": float(rho.mean()),
-        "p50_rho": p50,
-        "p99_rho": p99,
-        "max_rho": float(rho.max()),
-        "share_rho_over_1": float((rho > 1 + TOLERANCE).mean()),
+        **{name: found[name] for name in ("avg_rho", "p50_rho", "p99_rho", "max_rho")},
+        "share_rho_over_1": float((rho > 1 + TOLERANCE).mean()) if len(rho) else None,
         "num_rho": len(rho),
     }
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.quantiles import quantiles
 from windtunnel.sim.flight import FINISHED
-from windtunnel.sim.metrics import bounded_slowdown, horizon, members_of
+from windtunnel.sim.metrics import bounded_slowdown, distribution, horizon, members_of
 from windtunnel.sim.observe.groups import SIZE, job_groups
 
 if TYPE_CHECKING:
@@ -117,21 +116,15 @@ def starvation(outcome: Flown, by: str = SIZE) -> pa.Table:
     slowdown[outcome.flight.status == FINISHED] = bounded_slowdown(outcome)
     rows = []
     for label, members in members_of(codes, labels, np.flatnonzero(~np.isnan(wait))):
-        slow = slowdown[members][~np.isnan(slowdown[members])]
-        row: dict[str, Any] = {
-            by: label,
-            "num_jobs": len(members),
-            "num_unstarted": int(np.isnan(outcome.flight.start[members]).sum()),
-            "p99_wait": float(quantiles(wait[members], 0.99)),
-            "max_wait": float(wait[members].max()),
+        found = {
             "overtaken_share": float((passed[members] > 0).mean()),
-            "avg_overtaken": float(passed[members].mean()),
-            "p99_overtaken": float(quantiles(passed[members].astype(np.float64), 0.99)),
-            "max_overtaken": float(passed[members].max()),
-            "p99_bounded_slowdown": float(quantiles(slow, 0.99)) if len(slow) else None,
-            "max_bounded_slowdown": float(slow.max()) if len(slow) else None,
+            **distribution(wait[members], "wait"),
+            **distribution(passed[members].astype(np.float64), "overtaken"),
+            **distribution(slowdown[members][~np.isnan(slowdown[members])], "bounded_slowdown"),
         }
-        rows.append(row)
+        row: dict[str, Any] = {by: label, "num_jobs": len(members)}
+        row["num_unstarted"] = int(np.isnan(outcome.flight.start[members]).sum())
+        rows.append(row | {column: found[column] for column in _COLUMNS})
     counts = [("num_jobs", pa.int64()), ("num_unstarted", pa.int64())]
     fields = [(by, pa.string()), *counts, *((name, pa.float64()) for name in _COLUMNS)]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
