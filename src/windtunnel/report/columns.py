@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, gpu_time, plural
+from windtunnel.report.format import UNKNOWN, count, plural
 from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Line, Table
 
@@ -18,32 +18,6 @@ if TYPE_CHECKING:
 
 #: Rows of a table of names; the rest is one row.
 TOP = 15
-
-
-def time_cell(seconds: float | None) -> Cell:
-    """Return a time span, exact under the pointer."""
-    return Cell(duration(seconds), exact_seconds(seconds))
-
-
-def hours_cell(gpu_seconds: float | None) -> Cell:
-    """Return GPU-seconds as GPU hours without the unit, which the heading says."""
-    if gpu_seconds is None:
-        return Cell(UNKNOWN)
-    return Cell(gpu_time(gpu_seconds).removesuffix(" GPU h"), f"{gpu_seconds:,.0f} GPU s")
-
-
-def name_text(name: Any) -> str:
-    """Return a name made harmless; an en dash where there is none."""
-    return clean(name) if name else UNKNOWN
-
-
-def size_text(size: str) -> str:
-    """Return the class of a job's size as it is read.
-
-    >>> size_text("5-8")
-    '5\u20138'
-    """
-    return size.replace("-", "\u2013")
 
 
 def cells_of(columns: Columns, row: Row) -> list[Cell]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import part_bars
-from windtunnel.report.columns import TOP, hours_cell, most, rows_table, top_table
+from windtunnel.report.columns import TOP, most, rows_table, top_table
 from windtunnel.report.format import MINUS, count, gpu_time, number, percent, plural
 from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Drawing, Part, Result, left_out_notes, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, hours_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import sections
-from windtunnel.report.columns import size_text
 from windtunnel.report.description import SHARES, described_data, in_a_sentence
-from windtunnel.report.format import count, gpu_time, percent, plural
+from windtunnel.report.format import count, gpu_time, percent, plural, size_text
 from windtunnel.report.headline_rows import (
     NOT_IN_TRACES,
     PUBLISHED_LEAD,

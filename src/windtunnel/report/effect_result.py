@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import effect_charts, effect_findings
-from windtunnel.report.columns import rows_table, size_text, time_cell
+from windtunnel.report.columns import rows_table
 from windtunnel.report.curves import size_order
 from windtunnel.report.effect_charts import compared, shown_names
-from windtunnel.report.format import count, duration, exact_seconds, percent, plural
+from windtunnel.report.format import count, duration, exact_seconds, percent, plural, size_text
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Drawing, Part, Result
-from windtunnel.report.sections import Cell, Line, Table
+from windtunnel.report.sections import Cell, Line, Table, time_cell
 from windtunnel.study.effect_settings import TOLERANCE
 
 if TYPE_CHECKING:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.curves import named, size_order
 from windtunnel.report.findings import much_longer
-from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, number, percent
+from windtunnel.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    exact_seconds,
+    number,
+    percent,
+    size_text,
+)
 from windtunnel.report.measures import Measure
 from windtunnel.report.sections import Cell, Line, Table, measures_table
 
@@ -73,7 +81,7 @@ def _line(size: str, rows: Sequence[Mapping[str, Any] | None]) -> Line:
             marked = row is not first and much_longer(first[key] if first else None, value)
             cells.append(Cell(duration(value), exact_seconds(value), marked=marked))
         cells.append(_passed(row))
-    return Line(size.replace("-", "\u2013"), cells)
+    return Line(size_text(size), cells)
 
 
 def _passed(row: Mapping[str, Any] | None) -> Cell:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from windtunnel.report.curves import named
-from windtunnel.report.format import count, duration, factor, is_known, percent, plural
+from windtunnel.report.format import count, duration, factor, is_known, percent, plural, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,8 +73,7 @@ def size_label(size: str) -> str:
         return "jobs of less than 1 GPU"
     if size.startswith(">"):
         return f"jobs of more than {size[1:]} GPUs"
-    span = size.replace("-", "\u2013")
-    return f"jobs of {span} GPU{'s' * (size != '1')}"
+    return f"jobs of {size_text(size)} GPU{'s' * (size != '1')}"
 
 
 def headline(outcomes: Mapping[str, Outcome]) -> str:

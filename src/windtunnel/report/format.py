@@ -247,6 +247,15 @@ def plural(amount: float, noun: str) -> str:
     return f"{count(amount)} {noun}{'s' * (amount != 1)}"
 
 
+def size_text(size: str) -> str:
+    """Return the class of a job's size as it is read.
+
+    >>> size_text("5-8")
+    '5\u20138'
+    """
+    return size.replace("-", "\u2013")
+
+
 def word(said: str | None) -> str:
     """Return what is said in words; an en dash for nothing.
 

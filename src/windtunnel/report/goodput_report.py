@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.columns import TOP, rows_table, size_text
-from windtunnel.report.format import count, duration, gpu_time, number, percent, plural
+from windtunnel.report.columns import TOP, rows_table
+from windtunnel.report.format import count, duration, gpu_time, number, percent, plural, size_text
 from windtunnel.report.goodput_rows import SIZES
 from windtunnel.report.names import clean
 from windtunnel.report.result import Part, Result, left_out_notes, moment, notes_of, subtitle_of

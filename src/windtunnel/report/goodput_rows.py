@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.columns import runs_table, size_text
+from windtunnel.report.columns import runs_table
 from windtunnel.report.curves import named, size_order
-from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, gpu_time, percent
+from windtunnel.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    exact_seconds,
+    gpu_time,
+    percent,
+    size_text,
+)
 from windtunnel.report.sections import Cell
 
 if TYPE_CHECKING:

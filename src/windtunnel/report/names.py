@@ -62,3 +62,8 @@ def labels(names: Iterable[Any], limit: int = 28) -> list[str]:
         seen[label] = 1
         result.append(label)
     return result
+
+
+def name_text(name: Any) -> str:
+    """Return a name made harmless; an en dash where there is none."""
+    return clean(name) if name else "\u2013"

@@ -7,18 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import part_bars, part_columns
-from windtunnel.report.columns import (
-    TOP,
-    name_text,
-    rows_table,
+from windtunnel.report.columns import TOP, rows_table, top_table
+from windtunnel.report.format import (
+    count,
+    duration,
+    exact_seconds,
+    number,
+    percent,
+    plural,
     size_text,
-    time_cell,
-    top_table,
 )
-from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
-from windtunnel.report.names import clean
+from windtunnel.report.names import clean, name_text
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, time_cell
 from windtunnel.study.wait_causes import CAUSES
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import curves
-from windtunnel.report.columns import time_cell
 from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, time_cell
 from windtunnel.sim.disruptions.closed_forms import SERIES_FROM
 from windtunnel.study.reliability import SURE, with_interval
 

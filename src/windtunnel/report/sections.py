@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 from windtunnel.quantiles import quantiles
 from windtunnel.report import findings, measures
 from windtunnel.report.curves import named, size_order
-from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, times
+from windtunnel.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    exact_seconds,
+    gpu_time,
+    percent,
+    size_text,
+    times,
+)
 from windtunnel.report.names import MAX_TEXT, clean
 
 if TYPE_CHECKING:
@@ -50,6 +59,18 @@ class Cell:
     note: str = ""
     verdict: str = "neutral"
     marked: bool = False
+
+
+def time_cell(seconds: float | None) -> Cell:
+    """Return a time span, exact under the pointer."""
+    return Cell(duration(seconds), exact_seconds(seconds))
+
+
+def hours_cell(gpu_seconds: float | None) -> Cell:
+    """Return GPU-seconds as GPU hours without the unit, which the heading says."""
+    if gpu_seconds is None:
+        return Cell(UNKNOWN)
+    return Cell(gpu_time(gpu_seconds).removesuffix(" GPU h"), f"{gpu_seconds:,.0f} GPU s")
 
 
 @dataclass(frozen=True)
@@ -171,10 +192,7 @@ def sizes_table(outcomes: Mapping[str, Outcome]) -> Table:
         {row["size"]: row for row in outcome.by_size().to_pylist()} for outcome in outcomes.values()
     ]
     sizes = size_order({size for table in tables for size in table})
-    lines = [
-        _wait_line(size.replace("-", "\u2013"), [table.get(size) for table in tables])
-        for size in sizes
-    ]
+    lines = [_wait_line(size_text(size), [table.get(size) for table in tables]) for size in sizes]
     return _wait_table("GPUs of the job", outcomes, lines)
 
 
@@ -226,15 +244,13 @@ def _wait_line(label: str, rows: Sequence[Mapping[str, Any] | None]) -> Line:
     """Return the row of one group of jobs: lead columns, then mean and P90 of each run."""
     first = rows[0]
     any_row = next(row for row in rows if row is not None)
-    held = any_row["gpu_time"]
-    hours = gpu_time(held).removesuffix(" GPU h")
-    cells = [Cell(count(any_row["num_jobs"])), Cell(hours, f"{held:,.0f} GPU s")]
+    cells = [Cell(count(any_row["num_jobs"])), hours_cell(any_row["gpu_time"])]
     for index, row in enumerate(rows):
         for key in ("avg_wait", "p90_wait"):
             value = row[key] if row else None
             base = first[key] if first else None
             if index == 0 or value is None:
-                cells.append(Cell(duration(value), exact_seconds(value)))
+                cells.append(time_cell(value))
             else:
                 cells.append(_compared(base, value))
     return Line(label, cells)
@@ -256,7 +272,7 @@ def settings_table(outcomes: Mapping[str, Outcome]) -> Table:
         Line(
             clean(key),
             [
-                Cell(setting_text(outcome.settings[key]) if key in outcome.settings else "\u2013")
+                Cell(setting_text(outcome.settings[key]) if key in outcome.settings else UNKNOWN)
                 for outcome in outcomes.values()
             ],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.columns import cells_of, rows_table, size_text
+from windtunnel.report.columns import cells_of, rows_table
 from windtunnel.report.format import (
     MINUS,
     count,
@@ -14,6 +14,7 @@ from windtunnel.report.format import (
     number,
     percent,
     plural,
+    size_text,
 )
 from windtunnel.report.measured_use import SHOWN
 from windtunnel.report.names import clean

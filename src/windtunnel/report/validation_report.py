@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import curves
-from windtunnel.report.columns import rows_table, size_text, time_cell
-from windtunnel.report.format import count, duration, number, percent, plural
+from windtunnel.report.columns import rows_table
+from windtunnel.report.format import count, duration, number, percent, plural, size_text
 from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
-from windtunnel.report.sections import Fact
+from windtunnel.report.sections import Fact, time_cell
 from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
 
 if TYPE_CHECKING:

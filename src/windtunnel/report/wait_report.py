@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.predictors.waits import PERCENTS
 from windtunnel.report.answer_charts import wait_spans
-from windtunnel.report.columns import rows_table, size_text, time_cell
-from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, percent, plural
+from windtunnel.report.columns import rows_table
+from windtunnel.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    exact_seconds,
+    percent,
+    plural,
+    size_text,
+)
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, moment, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, time_cell
 
 if TYPE_CHECKING:
     from windtunnel.predictors.wait_backtest import WaitBacktest

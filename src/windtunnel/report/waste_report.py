@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.waste import LOST
 from windtunnel.report.answer_charts import part_bars
-from windtunnel.report.columns import TOP, hours_cell, most, name_text, rows_table, top_table
+from windtunnel.report.columns import TOP, most, rows_table, top_table
 from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, plural
-from windtunnel.report.names import clean, labels
+from windtunnel.report.names import clean, labels, name_text
 from windtunnel.report.result import Drawing, Part, Result, left_out_notes, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, hours_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

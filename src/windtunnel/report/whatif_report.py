@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer_charts import difference_spans
-from windtunnel.report.columns import rows_table, size_text, time_cell
+from windtunnel.report.columns import rows_table
 from windtunnel.report.format import (
     MINUS,
     UNKNOWN,
@@ -16,10 +16,11 @@ from windtunnel.report.format import (
     number,
     percent,
     plural,
+    size_text,
 )
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
-from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.sections import Cell, Fact, Line, Table, time_cell
 from windtunnel.study.grid.paired import LEAST_DRAWS
 from windtunnel.study.whatif import COVERAGE, DRAWS
 

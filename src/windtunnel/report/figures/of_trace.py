@@ -33,7 +33,7 @@ from windtunnel.report.figures.collecting import (
     within,
 )
 from windtunnel.report.figures.panels import Plan, bars, boxes, by_panel, curves, framed
-from windtunnel.report.format import plural, unit_for
+from windtunnel.report.format import plural, size_text, unit_for
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _draw_waits(table: pa.Table, look: Look) -> Any:
     axis = seconds("wait", "Wait (log; up to 1 s on the edge)", (1.0, 1.3 * high))
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        entries = [f"{_size(row['num_gpus'])} GPU (n = {row['n']:,})" for row in rows]
+        entries = [f"{size_text(row['num_gpus'])} GPU (n = {row['n']:,})" for row in rows]
         names = [row["trace"] for row in rows]
         return boxes(rows, look, value=axis, names=names, entries=entries, **how)
 
@@ -102,10 +102,10 @@ def _failures(series: Series, of: str) -> Answer:
 
 
 def _draw_failures(table: pa.Table, look: Look) -> Any:
-    room = [f"{_size(row['num_gpus'])} GPU" for row in table.to_pylist()]
+    room = [f"{size_text(row['num_gpus'])} GPU" for row in table.to_pylist()]
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        shown = [{**row, "size": f"{_size(row['num_gpus'])} GPU"} for row in rows]
+        shown = [{**row, "size": f"{size_text(row['num_gpus'])} GPU"} for row in rows]
         noun = "GPU time of the class" if "GPU time" in rows[0]["title"] else "jobs of the class"
         return bars(
             shown,
@@ -224,10 +224,6 @@ def measured_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     """Return one metric of `measured`."""
     x = numbers("value", "value, in the metric's unit")
     return curves(rows, look, x=x, y=percent(title="CDF, % of samples"), series="trace", **how)
-
-
-def _size(label: str) -> str:
-    return label.replace("-", "\u2013")
 
 
 #: Box plots of the waits of GPU jobs, by their GPUs.
