@@ -15,6 +15,7 @@ from windtunnel.cli.options import (
     field_options,
     flag,
     kueue_option,
+    listed,
     option,
     quotas_option,
     trace_options,
@@ -48,8 +49,7 @@ def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Re
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    names = [name.strip() for name in policies.split(",") if name.strip()]
-    wish = Wish.of(trace, names, asked)
+    wish = Wish.of(trace, listed(policies), asked)
     accounting = Accounting.of(wish.asked)
     return comparison(accounting.told(fly(wish)), interactive=interactive)
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.machine import fields_of
-from windtunnel.cli.options import COUNT, FILE, Parsed, debug_option, option, together
+from windtunnel.cli.options import COUNT, FILE, Parsed, lazy_group, option, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group(
-    cls=LazyGroup,
-    homes={
-        "optimum": "windtunnel.cli.energy_optimum",
-        "simulate": "windtunnel.cli.energy_simulate",
-        "groups": "windtunnel.cli.energy_groups",
-    },
-    short_help="Batch sizes and power limits of recurring training.",
+@lazy_group(
+    "Batch sizes and power limits of recurring training.",
+    optimum="energy_optimum",
+    simulate="energy_simulate",
+    groups="energy_groups",
 )
-@debug_option
 def energy() -> None:
     """Tell what batch size and power limit recurring training jobs should use, and who finds them.
 

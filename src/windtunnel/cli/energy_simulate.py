@@ -14,10 +14,9 @@ from windtunnel.cli.energy import (
     workload_data,
     workload_options,
 )
-from windtunnel.cli.options import COUNT, option, seed_option
+from windtunnel.cli.options import COUNT, each_once, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
-from windtunnel.errors import SpecError, quote
 from windtunnel.report.format import number, percent, plural
 from windtunnel.report.result import Part, Result, table_of
 
@@ -68,11 +67,12 @@ def simulate(**asked: Any) -> Result:
     Told are what the last five recurrences save against the default, what all of them cost beyond
     the optimum (regret), and after how many recurrences learning has paid back.
     """
+    from windtunnel.energy.catalogue import resolve_optimizer
     from windtunnel.energy.seeds import BASELINE, study
     from windtunnel.report.energy_charts import regret_chart
 
     asked["seed"] = FIRST_SEED if asked["seed"] is None else asked["seed"]
-    names = _names(asked["optimizer"])
+    names = each_once(asked["optimizer"], "--optimizer", resolve_optimizer)
     workload = opened(asked)
     count = len({BASELINE, *names}) * asked["seeds"]
     with progress("Simulating", count) as done:
@@ -102,18 +102,6 @@ def simulate(**asked: Any) -> Result:
         table=lambda: _every_run(result),
         chart=lambda: regret_chart(result),
     )
-
-
-def _names(text: str) -> list[str]:
-    """Return the optimisers, checked before anything is read."""
-    from windtunnel.energy.catalogue import resolve_optimizer
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        resolve_optimizer(name)
-    if not names or len(set(names)) < len(names):
-        raise SpecError("--optimizer", f"found {quote(text)}; expected names, each once.")
-    return names
 
 
 def _data(result: EnergyStudy, within: int | None) -> dict[str, Any]:

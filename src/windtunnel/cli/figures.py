@@ -10,7 +10,7 @@ import click
 
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
-from windtunnel.cli.options import BAD_ROWS, FILE, READING, one_of, option, together
+from windtunnel.cli.options import BAD_ROWS, FILE, READING, listed, one_of, option, together
 from windtunnel.cli.presenting import command_line, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError
@@ -121,7 +121,7 @@ def figures(*, traces: tuple[str, ...], **asked: Any) -> Result:
 
 def _words(text: str, option: str) -> list[str]:
     """Return words separated by commas."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = listed(text)
     if option and not words:
         raise SpecError(option, "expected at least one name.")
     return words

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Parsed, flag, one_of, option, together
+from windtunnel.cli.options import Parsed, flag, listed, one_of, option, together
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError, quote
@@ -29,7 +29,7 @@ def _numbers(kind: Callable[[str], float]) -> Parsed:
 
     def parse(text: str) -> tuple[float, ...]:
         try:
-            found = tuple(kind(word) for word in text.split(",") if word.strip())
+            found = tuple(kind(word) for word in listed(text))
         except ValueError:
             found = ()
         if not found:
@@ -190,7 +190,7 @@ def _names(text: str) -> list[str]:
     from windtunnel.policies.gavel.catalogue import POLICIES
     from windtunnel.policies.gavel.in_rounds import CHOICES, PREFIX, GavelPolicy
 
-    names = [name.strip().removeprefix(PREFIX) for name in text.split(",") if name.strip()]
+    names = [name.removeprefix(PREFIX) for name in listed(text)]
     if not names or len(set(names)) < len(names):
         raise SpecError("--policies", f"found {names}; expected at least one, each once.")
     found = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import option
+from windtunnel.cli.options import listed, option
 from windtunnel.cli.presenting import command_line, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError, quote
@@ -47,10 +47,8 @@ def compare(
     """Fly every workload under every scheduler, with each penalty."""
     from windtunnel.study.elastic_comparison import SCHEDULERS, compare_elastic
 
-    names = [_trace(word.strip()) for word in traces.split(",") if word.strip()]
-    chosen = SCHEDULERS
-    if policies is not None:
-        chosen = tuple(word.strip() for word in policies.split(",") if word.strip())
+    names = [_trace(word) for word in listed(traces)]
+    chosen = SCHEDULERS if policies is None else tuple(listed(policies))
     seconds = _seconds(penalties)
     _check(names, chosen, out)
     total = len(names) * len(chosen) * len(seconds)
@@ -69,7 +67,7 @@ def _trace(word: str) -> str:
 def _seconds(text: str) -> list[float]:
     """Return the penalties."""
     try:
-        found = [float(word) for word in text.split(",") if word.strip()]
+        found = [float(word) for word in listed(text)]
     except ValueError:
         found = []
     if not found or not all(0 <= value < float("inf") for value in found):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windtunnel.cli.group import Session
+from windtunnel.cli.group import LazyGroup, Session
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.site.conditions import FIELDS, QUIET
 from windtunnel.site.fields import SECTIONS
@@ -84,12 +84,31 @@ def _type_names(word: str) -> tuple[str, ...] | None:
     """Return GPU types joined by commas; ``all`` is no choice, ``none`` an empty one."""
     if word == "all":
         return None
-    return tuple(name.strip() for name in word.split(",") if name.strip() and word != "none")
+    return () if word == "none" else tuple(listed(word))
 
 
 #: A time span in s; one as ``START:END``; a number from 1 on; a file.
 TIME, WINDOW = Parsed("time", span), Parsed("window", _window)
 COUNT, FILE = click.IntRange(min=1), click.Path(path_type=Path)
+
+
+def listed(text: str) -> list[str]:
+    """Return words that commas separate."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def each_once(text: str, option: str, check: Callable[[str], Any]) -> list[str]:
+    """Return names that commas separate, each checked.
+
+    Raises:
+        SpecError: there are none, or one is there twice.
+    """
+    names = listed(text)
+    for name in names:
+        check(name)
+    if not names or len(set(names)) < len(names):
+        raise SpecError(option, f"found {quote(text)}; expected names, each once.")
+    return names
 
 
 def one_of(*words: str) -> Parsed:
@@ -154,6 +173,21 @@ def debug_option(command: Command) -> Command:
         callback=_set_debug,
         help="Show the traceback of an error.",
     )(command)
+
+
+def lazy_group(
+    short: str, kind: type[LazyGroup] = LazyGroup, **homes: str
+) -> Callable[[Callable[[], None]], click.Group]:
+    """Return what makes a function, for its help, a group of commands.
+
+    Args:
+        short: what the help above it says of the group.
+        kind: of group.
+        homes: command, with underscores for hyphens -> the module of `windtunnel.cli` that has it.
+    """
+    named = {name.replace("_", "-"): f"windtunnel.cli.{home}" for name, home in homes.items()}
+    made: Any = click.group(cls=kind, homes=named, short_help=short)
+    return lambda function: made(debug_option(function))
 
 
 def output_options(command: Command) -> Command:

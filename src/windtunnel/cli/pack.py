@@ -8,10 +8,9 @@ import click
 
 from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
-from windtunnel.cli.options import flag, one_of, option, seed_option
+from windtunnel.cli.options import each_once, flag, one_of, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
-from windtunnel.errors import SpecError, quote
 from windtunnel.report.format import count
 from windtunnel.report.result import Part, Result, table_of
 
@@ -91,11 +90,12 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
     told is how many GPUs are allocated at last, and which share of the free ones is fragments that
     the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
     """
+    from windtunnel.placements.catalogue import scored_placement
     from windtunnel.report.pack_chart import pack_chart
     from windtunnel.study.pack import FIRST_SEED
     from windtunnel.study.pack import pack as fill
 
-    names = _names(placements)
+    names = each_once(placements, "--placement", scored_placement)
     cluster, node_names = _nodes(nodes)
     trace = open_wish(TraceWish(pods, reader=asked["reader"]))
     first = FIRST_SEED if asked["seed"] is None else asked["seed"]
@@ -125,18 +125,6 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
         table=lambda: result.table,
         chart=lambda: pack_chart(result),
     )
-
-
-def _names(text: str) -> list[str]:
-    """Return the placements, checked before anything is read."""
-    from windtunnel.placements.catalogue import scored_placement
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        scored_placement(name)
-    if not names or len(set(names)) < len(names):
-        raise SpecError("--placement", f"found {quote(text)}; expected names, each once.")
-    return names
 
 
 def _nodes(text: str) -> tuple[ClusterSpec, list[str] | None]:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import (
     COUNT,
     TIME,
-    debug_option,
     field_option,
+    lazy_group,
     option,
     reading_options,
     seed_option,
@@ -30,12 +29,10 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 
-@click.group(
-    cls=LazyGroup,
-    homes={"reliability": "windtunnel.cli.plan"},
-    short_help="What to choose: checkpoints, spare nodes, nodes to drain.",
+@lazy_group(
+    "What to choose: checkpoints, spare nodes, nodes to drain.",
+    reliability="plan",
 )
-@debug_option
 def plan() -> None:
     """Choose by search over flights, with what theory says beside it."""
 

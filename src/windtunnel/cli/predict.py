@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import (
     COUNT,
     TIME,
-    debug_option,
+    lazy_group,
+    listed,
     one_of,
     option,
     seed_option,
@@ -45,16 +45,12 @@ _OPTIONS = (
 )
 
 
-@click.group(
-    cls=LazyGroup,
-    homes={
-        "durations": "windtunnel.cli.predict",
-        "effect": "windtunnel.cli.predict_effect",
-        "wait": "windtunnel.cli.predict_wait",
-    },
-    short_help="Predict waits and run times, back-tested; what they buy.",
+@lazy_group(
+    "Predict waits and run times, back-tested; what they buy.",
+    durations="predict",
+    effect="predict_effect",
+    wait="predict_wait",
 )
-@debug_option
 def predict() -> None:
     """Tell how well predictors would have done, each from its past alone, and what they buy."""
 
@@ -146,7 +142,7 @@ def _resolved(models: str, seed: int) -> list[Predictor]:
     """Return the predictors that were named."""
     from windtunnel.predictors.catalogue import resolve_predictor
 
-    names = [name.strip() for name in models.split(",") if name.strip()]
+    names = listed(models)
     if not names:
         raise SpecError("--model", "expected at least one predictor, such as rolling,cart.")
     found: dict[str, Predictor] = {}

@@ -9,7 +9,7 @@ import click
 
 from windtunnel.cli.machine import cluster_data, fields_of, trace_data
 from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
-from windtunnel.cli.options import Parsed, option, seed_option, trace_options
+from windtunnel.cli.options import Parsed, listed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.screen import progress
 
@@ -86,7 +86,7 @@ def effect(*, trace: str, **asked: Any) -> Result:
 
     spec, seed = asked.pop("cluster"), asked["seed"] or 0
     study = {name: asked.pop(name) for name in ("loads", "agings", "reservations", "placement")}
-    study["models"] = [name.strip() for name in asked.pop("models").split(",") if name.strip()]
+    study["models"] = listed(asked.pop("models"))
     checked_models(study["models"], seed)
     checked_numbers("--loads", study["loads"], least=1)
     checked_numbers("--aging", study["agings"], least=0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import click
+from typing import TYPE_CHECKING
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import debug_option
+from windtunnel.cli.options import lazy_group
+
+if TYPE_CHECKING:
+    import click
 
 
 class _Report(LazyGroup):
@@ -37,17 +39,14 @@ def _is_trace(word: str) -> bool:
     return word == "-" or is_named or is_path or Path(name.base).exists()
 
 
-@click.group(
-    cls=_Report,
-    homes={
-        "log": "windtunnel.cli.report_log",
-        "waste": "windtunnel.cli.report_log",
-        "goodput": "windtunnel.cli.report_log",
-        "queue": "windtunnel.cli.report_log",
-        "cost": "windtunnel.cli.report_cost",
-    },
-    short_help="An operator's questions: waste, goodput, waits and their causes, cost.",
+@lazy_group(
+    "An operator's questions: waste, goodput, waits and their causes, cost.",
+    _Report,
+    log="report_log",
+    waste="report_log",
+    goodput="report_log",
+    queue="report_log",
+    cost="report_cost",
 )
-@debug_option
 def report() -> None:
     """Answer an operator's questions of a log: where GPU hours went, why jobs waited, who pays."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import debug_option, flag, one_of, option
+from windtunnel.cli.options import flag, lazy_group, one_of, option
 from windtunnel.cli.presenting import TABLES, presented
 from windtunnel.cli.screen import progress
 from windtunnel.cli.serving_options import (
@@ -36,29 +35,23 @@ from windtunnel.report.result import Part, Result, table_of
 if TYPE_CHECKING:
     from windtunnel.serving import Profile, ServingOutcome, Workload, WorkloadSpec
 
-_HOME = "windtunnel.cli.serving"
 
-
-@click.group(
-    cls=LazyGroup,
-    homes={
-        "workload": _HOME,
-        "simulate": _HOME,
-        "search": _HOME,
-        "capacity": "windtunnel.cli.serving_capacity",
-        "sweep": "windtunnel.cli.serving_sweep",
-        "replace": "windtunnel.cli.serving_sweep",
-        "evaluate": "windtunnel.cli.serving_sweep",
-        "fleet": "windtunnel.cli.serving_capacity",
-        "llm": "windtunnel.cli.serving_llm",
-        "llm-capacity": "windtunnel.cli.serving_llm",
-        "llm-fit": "windtunnel.cli.serving_llm_fit",
-        "llm-replay": "windtunnel.cli.serving_llm_fit",
-        "llm-sweep": "windtunnel.cli.serving_llm",
-    },
-    short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
+@lazy_group(
+    "Serve models on groups of GPUs; search placements (AlpaServe).",
+    workload="serving",
+    simulate="serving",
+    search="serving",
+    capacity="serving_capacity",
+    sweep="serving_sweep",
+    replace="serving_sweep",
+    evaluate="serving_sweep",
+    fleet="serving_capacity",
+    llm="serving_llm",
+    llm_capacity="serving_llm",
+    llm_fit="serving_llm_fit",
+    llm_replay="serving_llm_fit",
+    llm_sweep="serving_llm",
 )
-@debug_option
 def serving() -> None:
     """Serve requests for many models on groups of GPUs, and search where the models should lie."""
 

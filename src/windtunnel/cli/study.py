@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import debug_option, option
+from windtunnel.cli.options import lazy_group, listed, option
 from windtunnel.cli.presenting import CHARTS, LATEX, PAGES, TABLES, presented
 from windtunnel.cli.study_run import summary, summary_data
 from windtunnel.errors import SpecError
@@ -20,17 +19,13 @@ if TYPE_CHECKING:
     from windtunnel.study.grid.paired import Paired
 
 
-@click.group(
-    cls=LazyGroup,
-    homes={
-        "run": "windtunnel.cli.study_run",
-        "show": "windtunnel.cli.study",
-        "compare": "windtunnel.cli.study",
-        "tune": "windtunnel.cli.study_run",
-    },
-    short_help="Experiments: many runs, on every core or a Ray cluster.",
+@lazy_group(
+    "Experiments: many runs, on every core or a Ray cluster.",
+    run="study_run",
+    show="study",
+    compare="study",
+    tune="study_run",
 )
-@debug_option
 def study() -> None:
     """Fly a grid of runs - traces, clusters, policies, loads, seeds - and tell who beats whom.
 
@@ -54,7 +49,7 @@ def names(text: str, option: str = "--metric", such: str = "avg_wait") -> tuple[
     Raises:
         SpecError: there is none.
     """
-    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    found = tuple(dict.fromkeys(listed(text)))
     if not found:
         raise SpecError(option, f"expected at least one name, such as {such}.")
     return found

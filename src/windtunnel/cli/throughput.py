@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import COUNT, debug_option, option
+from windtunnel.cli.options import COUNT, lazy_group, option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result, table_of
@@ -26,19 +25,15 @@ if TYPE_CHECKING:
     from windtunnel.throughput.validation import ValidatedCell
 
 
-@click.group(
-    cls=LazyGroup,
-    homes={
-        "curve": "windtunnel.cli.throughput_curve",
-        "allocate": "windtunnel.cli.throughput_curve",
-        "plan": "windtunnel.cli.throughput",
-        "fit": "windtunnel.cli.throughput_fit",
-        "errors": "windtunnel.cli.throughput",
-        "losses": "windtunnel.cli.throughput",
-    },
-    short_help="How fast training runs, by execution plan and GPUs.",
+@lazy_group(
+    "How fast training runs, by execution plan and GPUs.",
+    curve="throughput_curve",
+    allocate="throughput_curve",
+    plan="throughput",
+    fit="throughput_fit",
+    errors="throughput",
+    losses="throughput",
 )
-@debug_option
 def throughput() -> None:
     """Tell how fast a model trains under each execution plan, and what more GPUs would bring it.
 

@@ -9,7 +9,7 @@ import click
 from windtunnel.cli.flying import check_policies
 from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
-from windtunnel.cli.options import option, seed_option, trace_options
+from windtunnel.cli.options import listed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores, site_options
 from windtunnel.cli.screen import progress
@@ -81,7 +81,7 @@ def validate(
 
     seed = asked["seed"] or 0
     settings = {"queueing": queueing, "placement": placement}
-    given = None if policies is None else _names(policies)
+    given = None if policies is None else listed(policies)
     if given is not None:
         check_policies(given, **settings)
     typed = as_typed(trace, cluster, slurm_conf, seed=seed, **settings)
@@ -145,7 +145,3 @@ def family_of(trace: Trace) -> list[str]:
     ranked = jobs["priority"].null_count < jobs.num_rows
     limited = not jobs["estimate"].null_count  # backfilling goes by time limits
     return ["fifo", *(["easy"] if limited else []), *(["priority"] if ranked else [])]
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
