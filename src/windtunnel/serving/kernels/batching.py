@@ -5,6 +5,8 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.serving.kernels.stage_clocks import Clocks
+
 
 def serve_batches(
     arrival: cython.const[cython.double][::1],
@@ -15,7 +17,7 @@ def serve_batches(
     clock_start: cython.const[cython.longlong][::1],
     sizes: cython.const[cython.longlong][::1],
     batch_first: cython.const[cython.longlong][:, ::1],
-    stage_time: cython.const[cython.double][::1],
+    stage_time: numpy.ndarray,
     fixed: cython.double,
 ) -> tuple[numpy.ndarray, ...]:
     """Serve n requests; more arguments in `windtunnel.serving.kernels.immediate.serve_at_once`.
@@ -44,7 +46,7 @@ def serve_batches(
     finish: cython.double[::1] = finished
     batch: cython.longlong[::1] = batches
     at: cython.longlong[::1] = rows
-    clocks: cython.double[::1] = numpy.full(clock_start[groups], -numpy.inf)
+    clocks: Clocks = Clocks(numpy.full(clock_start[groups], -numpy.inf), stage_time)
     after: cython.longlong[::1] = numpy.full(count, -1, dtype=numpy.int64)
     head: cython.longlong[::1] = numpy.full(pairs, -1, dtype=numpy.int64)
     tail: cython.longlong[::1] = numpy.full(pairs, -1, dtype=numpy.int64)
@@ -93,8 +95,8 @@ def serve_batches(
             now = never
             idle = -1
             for g in range(groups):
-                if waiting[g] > 0 and clocks[clock_start[g]] < now:
-                    now = clocks[clock_start[g]]
+                if waiting[g] > 0 and clocks.free[clock_start[g]] < now:
+                    now = clocks.free[clock_start[g]]
                     idle = g
             if arrived < count and arrival[arrived] <= now:
                 i = arrived
@@ -123,8 +125,8 @@ def serve_batches(
                 length[best] += 1
                 waiting[g] += 1
                 # An idle group starts now, after all arrivals of this instant are queued.
-                if clocks[clock_start[g]] < now:
-                    clocks[clock_start[g]] = now
+                if clocks.free[clock_start[g]] < now:
+                    clocks.free[clock_start[g]] = now
                 continue
             if idle < 0:
                 break
@@ -145,11 +147,7 @@ def serve_batches(
                     base = batch_first[chosen, s]
                     if base < 0:
                         continue
-                    t = now
-                    for k in range(stages):
-                        if clocks[clock + k] > t:
-                            t = clocks[clock + k]
-                        t += stage_time[base + k]
+                    t = clocks.passed(now, clock, base, stages)
                     if t + fixed - arrival[first] <= slo[first]:
                         best_size = s
                     elif s == 0:
@@ -161,12 +159,7 @@ def serve_batches(
                     continue
                 taken = sizes[best_size]
                 base = batch_first[chosen, best_size]
-                t = now
-                for k in range(stages):
-                    if clocks[clock + k] > t:
-                        t = clocks[clock + k]
-                    t += stage_time[base + k]
-                    clocks[clock + k] = t
+                t = clocks.pass_on(now, clock, base, stages)
                 i = first
                 for _ in range(taken):
                     start[i] = now

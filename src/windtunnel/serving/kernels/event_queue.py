@@ -1,4 +1,4 @@
-"""What is under way on replicas and links: a heap by when it ends."""
+"""What is under way in a simulation: a heap by when it ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from windtunnel.kernel.marks import compiled
 
 @cython.final
 @cython.cclass
-class LlmClock:
-    """Iterations and transfers under way, by end, then start, then order.
+class EventQueue:
+    """Items under way, by end, then start, then order.
+
+    An item is a number; what it is, its user knows: an iteration, a transfer, a request.
 
     Attributes:
         size: how many.
@@ -61,6 +63,12 @@ class LlmClock:
         self.start[item] = start
         self.end[item] = end
         self.rise(item, self.place[item])
+
+    @compiled
+    def put_off(self, item: cython.longlong, end: cython.double) -> cython.void:
+        """Let an item end later."""
+        self.end[item] = end
+        self.sink(item, self.place[item])
 
     @compiled
     def rise(self, item: cython.longlong, at: cython.longlong) -> cython.void:

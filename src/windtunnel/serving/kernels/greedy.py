@@ -6,6 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.serving.kernels.stage_clocks import Clocks
 
 
 @cython.final
@@ -13,13 +14,15 @@ from windtunnel.kernel.marks import compiled
 class Trial:
     """Scores placements of models in groups on one workload.
 
-    Attributes:
-        arrival, model, slo: requests, (n,).
+    Args:
+        requests: their arrival, model and slo, (n,) each.
         config: configuration of each group, (groups,).
         stages: stages of each configuration, (configurations,).
         stage_time: (configurations, models, most stages), s.
         fixed: added to every finish, s.
         placed: whether a group holds a model, (groups, models); what `run` scores.
+
+    Attributes:
         received: requests sent to each group by the last `run`, (groups,).
         good: requests of each model that were served in it, (models,).
         score: attainment - mean latency of served requests / 10^4 + replicas / 10^6.
@@ -32,8 +35,8 @@ class Trial:
     slo: cython.const[cython.double][::1]
     config: cython.const[cython.longlong][::1]
     stages: cython.const[cython.longlong][::1]
-    stage_time: cython.const[cython.double][:, :, ::1]
     fixed: cython.double
+    never: cython.double
     placed: cython.uchar[:, ::1]
     received: cython.longlong[::1]
     good: cython.longlong[::1]
@@ -44,7 +47,8 @@ class Trial:
     models: cython.longlong
     _hosts: cython.longlong[:, ::1]
     _num_hosts: cython.longlong[::1]
-    _clocks: cython.double[:, ::1]
+    _most: cython.longlong
+    _clocks: Clocks
     _last: cython.double[::1]
 
     def __init__(
@@ -59,8 +63,8 @@ class Trial:
         self.arrival, self.model, self.slo = requests
         self.config = config
         self.stages = stages
-        self.stage_time = stage_time
         self.fixed = fixed
+        self.never = numpy.inf
         self.placed = placed.astype(numpy.uint8, order="C")
         self.runs = 0
         self.groups, self.models = placed.shape
@@ -68,18 +72,22 @@ class Trial:
         self.good = numpy.zeros(self.models, dtype=numpy.int64)
         self._hosts = numpy.empty((self.models, self.groups), dtype=numpy.int64)
         self._num_hosts = numpy.empty(self.models, dtype=numpy.int64)
-        self._clocks = numpy.empty((self.groups, stage_time.shape[2]))
+        self._most = stage_time.shape[2]
+        free = numpy.empty(self.groups * self._most)
+        self._clocks = Clocks(free, stage_time.reshape(-1))
         self._last = numpy.empty(self.groups)
 
     @compiled
-    def run(self, never: cython.double) -> cython.void:
-        """Simulate the placement; each group is free from -``never``, which is infinite, on."""
+    def run(self) -> cython.void:
+        """Simulate the placement; all groups are free from ever on."""
         i: cython.longlong
         g: cython.longlong
         k: cython.longlong
         m: cython.longlong
         best: cython.longlong
-        c: cython.longlong
+        clock: cython.longlong
+        first: cython.longlong
+        stages: cython.longlong
         now: cython.double
         t: cython.double
         least: cython.double
@@ -90,9 +98,9 @@ class Trial:
         self.runs += 1
         for g in range(self.groups):
             self.received[g] = 0
-            self._last[g] = -never
-            for k in range(self._clocks.shape[1]):
-                self._clocks[g, k] = -never
+            self._last[g] = -self.never
+        for k in range(self._clocks.free.shape[0]):
+            self._clocks.free[k] = -self.never
         for m in range(self.models):
             self.good[m] = 0
             self._num_hosts[m] = 0
@@ -104,7 +112,7 @@ class Trial:
         for i in range(self.arrival.shape[0]):
             m = self.model[i]
             best = -1
-            least = never
+            least = self.never
             for k in range(self._num_hosts[m]):
                 g = self._hosts[m, k]
                 if self._last[g] < least:
@@ -113,23 +121,15 @@ class Trial:
             if best < 0:
                 continue
             self.received[best] += 1
-            c = self.config[best]
+            clock = best * self._most
+            first = (self.config[best] * self.models + m) * self._most
+            stages = self.stages[self.config[best]]
             now = self.arrival[i]
-            t = now
-            for k in range(self.stages[c]):
-                if self._clocks[best, k] > t:
-                    t = self._clocks[best, k]
-                t += self.stage_time[c, m, k]
+            t = self._clocks.passed(now, clock, first, stages)
             latency = t + self.fixed - now
             if latency > self.slo[i]:
                 continue
-            self._last[best] = t
-            t = now
-            for k in range(self.stages[c]):
-                if self._clocks[best, k] > t:
-                    t = self._clocks[best, k]
-                t += self.stage_time[c, m, k]
-                self._clocks[best, k] = t
+            self._last[best] = self._clocks.pass_on(now, clock, first, stages)
             self.good[m] += 1
             served += 1
             total += latency
@@ -142,31 +142,15 @@ class Trial:
         self.score = self.attainment - mean / 1e4 + replicas / 1e6
 
 
-def score(
-    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
-    config: numpy.ndarray,
-    stages: numpy.ndarray,
-    stage_time: numpy.ndarray,
-    fixed: float,
-    placed: numpy.ndarray,
-) -> tuple[float, float]:
-    """Simulate a placement and return AlpaServe's score of it, and its attainment.
-
-    The arguments are those of `Trial`.
-    """
-    trial: Trial = Trial(requests, config, stages, stage_time, fixed, placed)
-    never: cython.double = numpy.inf
+def score(trial: Trial) -> tuple[float, float]:
+    """Simulate a placement and return AlpaServe's score of it, and its attainment."""
     with cython.nogil:
-        trial.run(never)
+        trial.run()
     return trial.score, trial.attainment
 
 
 def replicate(
-    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
-    config: numpy.ndarray,
-    stages: numpy.ndarray,
-    stage_time: numpy.ndarray,
-    fixed: float,
+    trial: Trial,
     weight: cython.const[cython.double][:, ::1],
     budget: cython.double,
     stopped: cython.uchar[::1],
@@ -174,7 +158,7 @@ def replicate(
     """Add replicas until no further one fits; remember the best placement on the way.
 
     Args:
-        requests, config, stages, stage_time, fixed: as for `Trial`.
+        trial: with nothing placed.
         weight: bytes a GPU of a model in a configuration, (configurations, models); infinite where
             it does not fit.
         budget: bytes a GPU.
@@ -186,15 +170,12 @@ def replicate(
     Returns:
         placed (groups, models), its score, its attainment, and the number of simulations.
     """
-    groups: cython.longlong = len(config)
-    models: cython.longlong = weight.shape[1]
-    nothing = numpy.zeros((groups, models), dtype=numpy.bool_)
-    trial: Trial = Trial(requests, config, stages, stage_time, fixed, nothing)
+    groups: cython.longlong = trial.groups
+    models: cython.longlong = trial.models
     best = numpy.array(trial.placed)
     used: cython.double[::1] = numpy.zeros(groups)
-    wanted = numpy.bincount(requests[1], minlength=models)
-    never: cython.double = numpy.inf
-    best_score: cython.double = -never
+    wanted = numpy.bincount(trial.model, minlength=models)
+    best_score: cython.double = -trial.never
     best_attainment: cython.double = 0.0
     group_order: cython.const[cython.longlong][::1]
     model_order: cython.const[cython.longlong][::1]
@@ -209,7 +190,7 @@ def replicate(
         if stopped[0]:
             raise InterruptedError
         with cython.nogil:
-            trial.run(never)
+            trial.run()
         if trial.score > best_score:
             best_score = trial.score
             best_attainment = trial.attainment
@@ -235,15 +216,10 @@ def replicate(
 
 
 def refine(
-    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
-    config: numpy.ndarray,
-    stages: numpy.ndarray,
-    stage_time: numpy.ndarray,
-    fixed: float,
+    trial: Trial,
     weight: cython.const[cython.double][:, ::1],
     budget: cython.double,
     stopped: cython.uchar[::1],
-    start: numpy.ndarray,
     most: cython.longlong,
 ) -> tuple[numpy.ndarray, float, float, int]:
     """Climb from a placement by adding a replica, or putting it in another's place, while it helps.
@@ -252,14 +228,13 @@ def refine(
     what gives way is the model whose requests are served best. The first better one is taken.
 
     Args:
-        requests, config, stages, stage_time, fixed, weight, budget, stopped: as for `replicate`.
-        start: the placement, (groups, models).
+        trial: of the placement to begin with.
+        weight, budget, stopped: as for `replicate`.
         most: simulations at most.
 
     Returns:
         As `replicate`.
     """
-    trial: Trial = Trial(requests, config, stages, stage_time, fixed, start)
     groups: cython.longlong = trial.groups
     models: cython.longlong = trial.models
     used: cython.double[::1] = numpy.zeros(groups)
@@ -275,13 +250,12 @@ def refine(
         for m in range(models):
             if trial.placed[g, m]:
                 used[g] += weight[trial.config[g], m]
-    wanted = numpy.bincount(requests[1], minlength=models)
+    wanted = numpy.bincount(trial.model, minlength=models)
     unserved: cython.longlong[::1]
     group_order: cython.const[cython.longlong][::1]
     model_order: cython.const[cython.longlong][::1]
-    never: cython.double = numpy.inf
     with cython.nogil:
-        trial.run(never)
+        trial.run()
     best_score: cython.double = trial.score
     best_attainment: cython.double = trial.attainment
     improved: cython.bint = True
@@ -313,7 +287,7 @@ def refine(
                     if h >= 0:
                         trial.placed[g, h] = False
                     with cython.nogil:
-                        trial.run(never)
+                        trial.run()
                     if trial.score > best_score:
                         best_score = trial.score
                         best_attainment = trial.attainment

@@ -6,9 +6,9 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.serving.kernels.event_queue import EventQueue
 from windtunnel.serving.kernels.iteration_cost import IterationCost
 from windtunnel.serving.kernels.kv_blocks import KvBlocks
-from windtunnel.serving.kernels.llm_clock import LlmClock
 from windtunnel.serving.kernels.token_gaps import TokenGaps
 
 #: Codes of the schedulers.
@@ -22,11 +22,6 @@ UNIT_TOKENS = cython.declare(cython.longlong, 512)
 LLM_AHEAD = cython.declare(cython.longlong, 64)
 #: Minutes that work is told apart by, at most: eight years. What is later counts in the last.
 LLM_MINUTES = cython.declare(cython.longlong, 1 << 22)
-#: Columns of a replica's settings.
-LLM_SETTINGS = (
-    *("scheduler", "token_budget", "max_num_seqs", "block_size", "num_blocks", "watermark"),
-    *("reserve_tokens", "prefix_caching", "reserve_prompt", "pool"),
-)
 
 
 @cython.final
@@ -123,7 +118,7 @@ class LlmFleet:
     at_slack: cython.longlong[::1]
     idle_hits: cython.longlong
     blocks: KvBlocks
-    clock: LlmClock
+    clock: EventQueue
     gaps: TokenGaps
 
     def __init__(
@@ -212,7 +207,7 @@ class LlmFleet:
         self.iterations = numpy.zeros(count, dtype=numpy.int64)
         self.minutes = numpy.zeros((16, 4))
         self.last_minute = 0
-        self.clock = LlmClock(slots + self.links)
+        self.clock = EventQueue(slots + self.links)
 
     def told(self) -> dict[str, numpy.ndarray]:
         """Return what became of requests and replicas, as `LlmOutcome` names it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -71,14 +71,7 @@ class Problem:
     def restricted(self, models: Sequence[int]) -> Problem:
         """Return the problem of some models alone."""
         chosen = tuple(models)
-        return Problem(
-            self.workload.only(chosen),
-            self.profile,
-            self.mem_budget,
-            self.overheads,
-            chosen,
-            self.stopped,
-        )
+        return replace(self, workload=self.workload.only(chosen), models=chosen)
 
     @cached_property
     def _names(self) -> list[tuple[int, str]]:
@@ -105,8 +98,9 @@ class Problem:
         np.minimum.at(slo, self.workload.model, self.workload.slo)
         return slo
 
-    def _arrays(self, layout: Layout) -> tuple[np.ndarray, ...]:
-        """Return config of each group; stages, stage times and weights of each configuration."""
+    def _trial(self, groups: Sequence[Group]) -> tuple[Any, np.ndarray]:
+        """Return the kernel's trial of a placement, and each configuration's weights."""
+        layout = [group.parallel for group in groups]
         known = list(dict.fromkeys(layout))
         width = max(parallel.pp for parallel in known)
         times = np.zeros((len(known), len(self.workload.models), width))
@@ -115,54 +109,34 @@ class Problem:
                 times[row, model, : parallel.pp] = stage_times
         config = np.array([known.index(parallel) for parallel in layout], dtype=np.int64)
         stages = np.array([parallel.pp for parallel in known], dtype=np.int64)
-        weights = np.array([self.weights(parallel) for parallel in known])
-        return config, stages, times, weights
+        placed = np.zeros((len(groups), len(self.workload.models)), dtype=np.bool_)
+        for place, group in enumerate(groups):
+            placed[place, list(group.models)] = True
+        arrays = self.workload.arrays()
+        trial = kernels().Trial(arrays, config, stages, times, self.overheads.fixed, placed)
+        return trial, np.array([self.weights(parallel) for parallel in known])
 
     def replicate(self, layout: Layout) -> Scored:
         """Fill groups greedily; return the best placement seen on the way."""
-        config, stages, times, weights = self._arrays(layout)
+        trial, weights = self._trial([Group(parallel, ()) for parallel in layout])
         placed, score, attainment, runs = kernels().replicate(
-            self.workload.arrays(),
-            config,
-            stages,
-            times,
-            self.overheads.fixed,
-            weights,
-            self.mem_budget,
-            self.stopped,
+            trial, weights, self.mem_budget, self.stopped
         )
         return Scored(_placement(layout, placed), score, attainment, runs)
 
     def refine(self, found: Scored, simulations: int) -> Scored:
         """Improve a placement by single additions and exchanges of models, in its groups."""
         layout = tuple(group.parallel for group in found.placement.groups)
-        config, stages, times, weights = self._arrays(layout)
+        trial, weights = self._trial(found.placement.groups)
         placed, score, attainment, runs = kernels().refine(
-            self.workload.arrays(), config, stages, times, self.overheads.fixed, weights,
-            self.mem_budget, self.stopped, self._placed(found.placement), simulations,
-        )  # fmt: skip
+            trial, weights, self.mem_budget, self.stopped, simulations
+        )
         return Scored(_placement(layout, placed), score, attainment, found.simulations + runs)
 
     def evaluate(self, placement: Placement) -> Scored:
         """Simulate a placement on the training workload."""
-        layout = tuple(group.parallel for group in placement.groups)
-        config, stages, times, _ = self._arrays(layout)
-        score, attainment = kernels().score(
-            self.workload.arrays(),
-            config,
-            stages,
-            times,
-            self.overheads.fixed,
-            self._placed(placement),
-        )
+        score, attainment = kernels().score(self._trial(placement.groups)[0])
         return Scored(placement, score, attainment, 1)
-
-    def _placed(self, placement: Placement) -> np.ndarray:
-        """Return whether each group holds each model, shape (groups, models)."""
-        placed = np.zeros((len(placement.groups), len(self.workload.models)), dtype=np.bool_)
-        for row, group in zip(placed, placement.groups, strict=True):
-            row[list(group.models)] = True
-        return placed
 
 
 def _placement(layout: Layout, placed: np.ndarray) -> Placement:
