@@ -17,10 +17,14 @@ from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import MEM_BUDGET, Overheads, Parallel, partition_layers
 from windtunnel.serving.schedule import Switch, simulate_schedule
-from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
 from windtunnel.serving.search.cost import refuse_large_search
 from windtunnel.serving.search.evolving import Evolution
-from windtunnel.serving.search.layouts import search_layouts
+from windtunnel.serving.search.layouts import (
+    compositions,
+    latency_buckets,
+    plausible,
+    search_layouts,
+)
 from windtunnel.serving.search.policies import POLICIES, search
 from windtunnel.serving.search.problem import Problem, Scored
 from windtunnel.serving.search.replacing import search_schedule

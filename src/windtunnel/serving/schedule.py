@@ -8,7 +8,7 @@ way is finished first, and weights that a GPU does not hold yet are loaded.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,13 +131,7 @@ def simulate_schedule(
                 profile=profile, switch=switch,
             )  # fmt: skip
             loading += [{"segment": number, **load} for load in loads]
-        rows = slice(edges[number], edges[number + 1])
-        part = replace(
-            workload,
-            arrival=workload.arrival[rows],
-            model=workload.model[rows],
-            slo=workload.slo[rows],
-        )
+        part = workload.rows(slice(edges[number], edges[number + 1]))
         served = serve_immediately(arrays, part, costs, clocks, dispatch=dispatch, seed=0)
         parts.append(outcome(placement, part, arrays, served, {}))
         before = (placement, clocks)

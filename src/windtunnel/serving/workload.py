@@ -82,12 +82,12 @@ class Workload:
 
     def only(self, models: Sequence[int]) -> Workload:
         """Return the requests of some models; indices and names stay."""
-        return self._rows(np.isin(self.model, np.asarray(models, dtype=np.int64)))
+        return self.rows(np.isin(self.model, np.asarray(models, dtype=np.int64)))
 
     def window(self, start: float, stop: float, *, rebase: bool = False) -> Workload:
         """Return the requests with start <= arrival < stop, at time 0 from ``start`` on demand."""
         rows = slice(*np.searchsorted(self.arrival, [start, stop]))
-        cut = self._rows(rows)
+        cut = self.rows(rows)
         return replace(cut, arrival=cut.arrival - start) if rebase else cut
 
     def compress(self, factor: float) -> Workload:
@@ -106,14 +106,14 @@ class Workload:
         """
         if not 0 <= share <= 1:
             raise SpecError("share", f"found {quote(share)}; expected 0 to 1.")
-        return self._rows(np.random.default_rng(seed).random(len(self)) < share)
+        return self.rows(np.random.default_rng(seed).random(len(self)) < share)
 
     def repeat(self, times: int) -> Workload:
         """Return each request ``times`` times, at its own instant."""
         if times < 1:
             raise SpecError("times", f"found {quote(times)}; expected a whole number >= 1.")
         check_count(float(len(self)) * times)
-        return self._rows(np.repeat(np.arange(len(self)), times))
+        return self.rows(np.repeat(np.arange(len(self)), times))
 
     def with_slo(self, slo: Sequence[float] | np.ndarray | float) -> Workload:
         """Return the requests with other deadlines.
@@ -124,7 +124,8 @@ class Workload:
         by_model = np.broadcast_to(np.asarray(slo, dtype=float), len(self.models))
         return replace(self, slo=by_model[self.model])
 
-    def _rows(self, rows: np.ndarray | slice) -> Workload:
+    def rows(self, rows: np.ndarray | slice) -> Workload:
+        """Return some of the requests."""
         return replace(self, arrival=self.arrival[rows], model=self.model[rows], slo=self.slo[rows])
 
 

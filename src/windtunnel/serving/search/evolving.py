@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from windtunnel.serving.placement import Group, Placement
-from windtunnel.serving.search.layouts import search_configurations
+from windtunnel.serving.search.layouts import NODE, search_configurations
 from windtunnel.serving.search.problem import best_of
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Children tried for each one wanted: many are as good as their parents, or known.
 _TRIES = 4
-#: Groups have so many GPUs at most: those of a node.
-_MOST_GPUS = 8
 
 
 class Evolution(NamedTuple):
@@ -118,7 +116,7 @@ class _Breeding:
         """Make one group of two of a size; what does not fit is left out."""
         a, b = self._two(groups)
         size = 2 * groups[a].parallel.gpus
-        if a == b or groups[a].parallel.gpus != groups[b].parallel.gpus or size > _MOST_GPUS:
+        if a == b or groups[a].parallel.gpus != groups[b].parallel.gpus or size > NODE:
             return groups
         held = dict.fromkeys((*groups[a].models, *groups[b].models))
         merged = self._packed(self._shape(size), tuple(held))

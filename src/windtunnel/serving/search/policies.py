@@ -14,12 +14,16 @@ from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.overheads import Overheads, as_overheads
 from windtunnel.serving.parallel import Parallel
 from windtunnel.serving.placement import MEM_BUDGET, Placement
-from windtunnel.serving.search.beam import BEAM, beam_search
-from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
 from windtunnel.serving.search.evolving import Evolution, evolve
-from windtunnel.serving.search.fixed import round_robin, uniform
-from windtunnel.serving.search.growing import grow
-from windtunnel.serving.search.layouts import equal_groups, search_configurations, search_layouts
+from windtunnel.serving.search.layouts import (
+    compositions,
+    equal_groups,
+    latency_buckets,
+    plausible,
+    search_configurations,
+    search_layouts,
+)
+from windtunnel.serving.search.placing import BEAM, beam_search, grow, round_robin, uniform
 from windtunnel.serving.search.problem import Problem, Scored, best_of
 from windtunnel.serving.search.whole_program import replicate_on_gpus, replicate_on_groups
 
@@ -199,11 +203,7 @@ class _Trying:
 
     def layouts(self, tasks: Iterable[tuple[Problem, Layout]]) -> list[Scored]:
         """Return the greedy placement of each layout."""
-        found = []
-        for one in self.pool.map(lambda task: task[0].replicate(task[1]), list(tasks)):
-            found.append(one)
-            self.on_done("layout")
-        return found
+        return self._all(lambda task: task[0].replicate(task[1]), list(tasks), "layout")
 
     def programs(self, gpus: int) -> list[Placement]:
         """Return the integer program's placement for each configuration that any model suits.
@@ -226,10 +226,13 @@ class _Trying:
 
     def placements(self, placements: Iterable[Placement]) -> list[Scored]:
         """Return the score of each placement."""
+        return self._all(self.problem.evaluate, list(placements), "placement")
+
+    def _all(self, work: Callable[[Any], Scored], tasks: list[Any], step: str) -> list[Scored]:
         found = []
-        for one in self.pool.map(self.problem.evaluate, list(placements)):
+        for one in self.pool.map(work, tasks):
             found.append(one)
-            self.on_done("placement")
+            self.on_done(step)
         return found
 
 

@@ -8,12 +8,12 @@ from windtunnel.errors import SpecError
 from windtunnel.serving.placement import MEM_BUDGET
 from windtunnel.serving.schedule import Schedule, segments
 from windtunnel.serving.search.policies import search
-from windtunnel.serving.workload import Workload
 
 if TYPE_CHECKING:
     from windtunnel.serving.overheads import Overheads
     from windtunnel.serving.profile import Profile
     from windtunnel.serving.search.problem import OnDone
+    from windtunnel.serving.workload import Workload
 
 
 def search_schedule(
@@ -52,9 +52,7 @@ def search_schedule(
         raise SpecError("workload", "there are no requests to search placements for.")
     starts, placements = [], []
     for cut in cuts:
-        part = Workload(
-            workload.models, workload.arrival[cut], workload.model[cut], workload.slo[cut]
-        )
+        part = workload.rows(cut)
         found = search(
             part, profile, gpus, policy, mem_budget=mem_budget, overheads=overheads, refine=refine,
             workers=workers,
