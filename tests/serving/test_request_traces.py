@@ -184,7 +184,8 @@ def test_tables_are_read_as_rows(
     zone: str,
 ) -> None:
     """The quick reader gives what the reader of rows gives, or leaves the file to it."""
-    heads = {**token_formats.HEADS, "lengths": token_formats.LENGTHS}[form]
+    layout = token_formats.LAYOUTS[form]
+    heads = layout.columns
     lines = [",".join(heads)]
     for (second, digits, fraction), cells in rows:
         told = {"digits": f".{digits:07d}"}.get(fraction, fraction)
@@ -195,9 +196,8 @@ def test_tables_are_read_as_rows(
     file.write_text("\n".join(lines) + "\n")
     quick = read_table(file, form, gzipped=False)
     numbered = enumerate(csv.DictReader(lines), start=2)
-    reader = token_formats.READERS.get(form, token_formats.lengths_only)
     try:
-        slow = reader(file, numbered)
+        slow = token_formats.from_rows(file, numbered, layout)
     except TraceError:
         assert quick is None
         return

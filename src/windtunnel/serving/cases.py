@@ -6,7 +6,6 @@ The row format is that of the results of AlpaServe's artifact (OSDI'23, section 
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from windtunnel.errors import InfeasibleError, SpecError, TraceError
 from windtunnel.serving.placement import Placement, as_placement
 from windtunnel.serving.simulate import simulate
+from windtunnel.serving.text_files import json_lines
 from windtunnel.serving.workload_spec import WorkloadSpec
 
 if TYPE_CHECKING:
@@ -69,21 +69,11 @@ def read_cases(path: str | Path) -> list[Case]:
         OSError: the file cannot be read.
     """
     file = Path(path)
-    found = []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise TraceError(str(file), "a text file", hint=str(error)) from error
-    for line, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TraceError(str(file), "a JSON object", row=line, value=text.strip()) from error
-        if not isinstance(row, dict):
-            raise TraceError(str(file), "a JSON object", row=line, value=text.strip())
-        found.append(_case(file, line, row))
+    found = [_case(file, line, row) for line, row in json_lines(file, lines)]
     if not found:
         raise TraceError(str(file), "at least one case")
     return found

@@ -12,7 +12,6 @@ from windtunnel.serving.llm_engine import UNIT_TOKENS
 from windtunnel.serving.llm_simulate import simulate_llm
 
 if TYPE_CHECKING:
-    from windtunnel.serving.llm_costs import Cost
     from windtunnel.serving.llm_model import LlmModel
     from windtunnel.serving.request_traces import RequestTrace
 
@@ -42,7 +41,8 @@ class Alone:
         times need not rise with tokens.
         """
         caches = model.pages.prefix_caching and len(self.requests.blocks) > 0
-        if caches and not all(isinstance(one, _RISING) for one in _costs(model)):
+        costs = [model.cost, *(pool.cost for pool in model.pools())]
+        if caches and not all(isinstance(one, _RISING) for one in costs):
             return None
         alike = _without_pools(model)
         for known, cached, latencies in self._known:
@@ -54,13 +54,6 @@ class Alone:
         found = _served_alone(self.requests, prompt, alike)
         self._known.append((alike, caches, found))
         return found
-
-
-def _costs(model: LlmModel) -> list[Cost]:
-    own = [model.cost]
-    if model.split is not None:
-        own += [model.split.prefill_cost or model.cost, model.split.decode_cost or model.cost]
-    return own
 
 
 def _findable(requests: RequestTrace, size: int) -> np.ndarray:
@@ -101,5 +94,5 @@ def _served_alone(
         )
         run = simulate_llm(each, model, len(prompt), "round_robin")
         for name, found in parts.items():
-            found.append(getattr(run, name))
+            found.append(run.latencies[name])
     return {name: np.concatenate(found)[row.ravel()] for name, found in parts.items()}

@@ -1,4 +1,4 @@
-"""Measurements of a language model: iterations as CSV, and an engine's request log."""
+"""Measurements of a language model: iterations as CSV, and request logs of vLLM."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import TraceError
-from windtunnel.serving.token_formats import numbered
+from windtunnel.serving.llm_outcome import latencies
+from windtunnel.serving.request_traces import RequestTrace
+from windtunnel.serving.text_files import numbered, open_text
+from windtunnel.serving.token_formats import vllm_rows
 
 if TYPE_CHECKING:
-    import io
-
     from windtunnel.serving.llm_costs import Cost
+
 
 #: Columns that tell measurements of several models and GPUs apart, where they are there.
 _WHO = ("model", "gpu_type")
 _COLUMNS = ("prefill_tokens", "decode_seqs", "kv_tokens", "iteration_time")
 _OPTIONAL = ("prefill_pairs", "prefill_context")
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def read_iterations(path: str | Path) -> dict[str, Iterations]:
     """
     file = Path(path)
     found: dict[str, list[list[float]]] = {}
-    with _opened(file) as lines:
+    with open_text(file, "utf-8-sig", "replace") as lines:
         rows = csv.DictReader(lines, restval="")
         try:
             columns = list(rows.fieldnames or ())
@@ -93,14 +94,6 @@ def read_iterations(path: str | Path) -> dict[str, Iterations]:
     if not found:
         raise TraceError(str(file), "at least one iteration")
     return {name: _iterations(np.array(cells), taken) for name, cells in found.items()}
-
-
-def _opened(file: Path) -> io.TextIOBase:
-    with file.open("rb") as raw:
-        gzipped = raw.read(2) == _GZIP
-    if gzipped:
-        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return file.open(encoding="utf-8-sig", errors="replace", newline="")
 
 
 def _iterations(table: np.ndarray, columns: list[str]) -> Iterations:
@@ -126,3 +119,45 @@ def _measured(file: Path, row: int, column: str, text: str) -> float:
         expected = f"a finite number {'>' if positive else '>='} 0"
         raise TraceError(str(file), expected, row=row, column=column, value=text)
     return value
+
+
+@dataclass(frozen=True)
+class RequestLog:
+    """Requests with measured times, in order of arrival.
+
+    Attributes:
+        requests: as they were queued, s from the first.
+        first, last: when their first and last tokens came, shape (n,), s on the same clock.
+    """
+
+    requests: RequestTrace
+    first: np.ndarray
+    last: np.ndarray
+
+    def latencies(self) -> dict[str, np.ndarray]:
+        """Return measured ttft, tpot (NaN for one token) and e2e, shape (n,) each, s."""
+        return latencies(self.requests, self.first, self.last)
+
+
+def read_request_log(path: str | Path) -> RequestLog:
+    """Read JSON lines, plain or gzipped, of ``input_toks`` and so on; see `vllm_rows`.
+
+    Raises:
+        TraceError: it cannot be read, or a value is wrong.
+    """
+    file = Path(path)
+    try:
+        with open_text(file, "utf-8-sig") as lines:
+            rows = vllm_rows(file, lines)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TraceError(str(file), "a readable request log", hint=str(error)) from error
+    rows = rows[np.argsort(rows[:, 2], kind="stable")]
+    start = rows[0, 2]
+    requests = RequestTrace(
+        file.name,
+        "vllm_log",
+        rows[:, 2] - start,
+        prompt_tokens=rows[:, 0].astype(np.int64),
+        output_tokens=rows[:, 1].astype(np.int64),
+    )
+    return RequestLog(requests, rows[:, 3] - start, rows[:, 4] - start)

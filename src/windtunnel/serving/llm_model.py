@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
 #: Stands for costs that are given as four numbers.
 _GIVEN_ABOVE = Cost()
+
+
+class Pool(NamedTuple):
+    """Replicas that do the same.
+
+    Attributes:
+        engine, cost: of each.
+        replicas: how many.
+        gpus: of each.
+    """
+
+    engine: Engine
+    cost: Cost
+    replicas: int
+    gpus: int
 
 
 @dataclass(frozen=True)
@@ -84,16 +99,27 @@ class LlmModel:
     @property
     def gpus_together(self) -> int:
         """GPUs of a replica; of both pools where they lie apart."""
-        split, each = self.split, self.gpus or 1
+        return sum(pool.replicas * pool.gpus for pool in self.pools())
+
+    def pools(self, replicas: int = 1) -> list[Pool]:
+        """Return the pools of so many replicas: one, or those that prefill and those that decode.
+
+        Of a model whose pools lie apart, ``replicas`` is how often it is there.
+        """
+        split, gpus = self.split, self.gpus or 1
         if split is None:
-            return each
-        engines = split.engines(self.pages)
-        costs = split.prefill_cost, split.decode_cost
+            return [Pool(self.pages, self.cost, replicas, gpus)]
         counts = split.prefill_replicas, split.decode_replicas
-        return sum(
-            count * (each if own is None else own.tensor_parallel * engine.stages)
-            for count, own, engine in zip(counts, costs, engines, strict=True)
-        )
+        costs = split.prefill_cost, split.decode_cost
+        return [
+            Pool(
+                engine,
+                own or self.cost,
+                count * replicas,
+                gpus if own is None else own.tensor_parallel * engine.stages,
+            )
+            for engine, own, count in zip(split.engines(self.pages), costs, counts, strict=True)
+        ]
 
     @property
     def reserves_exactly(self) -> bool:

@@ -45,6 +45,24 @@ def check_prices(**prices: float | Intensity | None) -> None:
             raise SpecError(name, f"found {quote(value)}; {expected}")
 
 
+def latencies(requests: RequestTrace, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+    """Return ttft, tpot and e2e of requests by their first and last tokens, shape (n,) each, s.
+
+    NaN where a time is, and the tpot of a single token.
+    """
+    output, arrival = requests.output_tokens, requests.arrival
+    further = np.where(output > 1, output - 1.0, np.nan)
+    return {"ttft": first - arrival, "tpot": (last - first) / further, "e2e": last - arrival}
+
+
+def latency_figure(values: np.ndarray, point: str) -> float | None:
+    """Return the mean, or a percentile such as ``p99``, of known values; None without any."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    return float(known.mean() if point == "mean" else quantiles(known, int(point[1:]) / 100))
+
+
 @dataclass(frozen=True)
 class LlmOutcome:
     """What became of n requests.
@@ -90,32 +108,33 @@ class LlmOutcome:
     gpus: np.ndarray
 
     @cached_property
+    def latencies(self) -> dict[str, np.ndarray]:
+        """The ``ttft``, ``tpot`` and ``e2e`` of each request, shape (n,), s; NaN where refused."""
+        return latencies(self.requests, self.first_token, self.finish)
+
+    @property
     def ttft(self) -> np.ndarray:
         """Time to the first token, shape (n,), s; NaN where refused."""
-        return np.asarray(self.first_token - self.requests.arrival)
+        return self.latencies["ttft"]
 
-    @cached_property
+    @property
     def e2e(self) -> np.ndarray:
         """Time to the last token, shape (n,), s; NaN where refused."""
-        return np.asarray(self.finish - self.requests.arrival)
+        return self.latencies["e2e"]
 
-    @cached_property
+    @property
     def tpot(self) -> np.ndarray:
         """Mean time of each further token, shape (n,), s; NaN where there is none."""
-        output = self.requests.output_tokens
-        further = np.where(output > 1, output - 1.0, np.nan)
-        return np.asarray((self.finish - self.first_token) / further)
+        return self.latencies["tpot"]
 
     @property
     def peak_kv(self) -> np.ndarray:
         """Most tokens that KV memory was held for at once, shape (replicas,)."""
-        pages, split = self.model.pages, self.model.split
         if self.model.reserves_exactly:  # token by token
             return self.peak_blocks
-        if split is None:
-            return self.peak_blocks * pages.block_size
-        counts = np.array([split.prefill_replicas, split.decode_replicas])
-        sizes = [engine.block_size for engine in split.engines(pages)]
+        pools = self.model.pools()
+        counts = np.array([pool.replicas for pool in pools])
+        sizes = [pool.engine.block_size for pool in pools]
         each = np.repeat(sizes, counts * (len(self.gpus) // counts.sum()))
         return np.asarray(self.peak_blocks * each)
 
@@ -150,11 +169,7 @@ class LlmOutcome:
         point, _, latency = name.partition("_")
         if latency == "itl":
             return self._of_gaps(point)
-        values = getattr(self, latency)
-        values = values[~np.isnan(values)]
-        if not len(values):
-            return None
-        return float(values.mean() if point == "mean" else quantiles(values, int(point[1:]) / 100))
+        return latency_figure(getattr(self, latency), point)
 
     def _of_gaps(self, point: str) -> float | None:
         total = int(self.gap_counts.sum())

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import TraceError
-from windtunnel.quantiles import quantiles
 from windtunnel.serving.llm_costs import LinearCost
+from windtunnel.serving.llm_measured import RequestLog, read_request_log
+from windtunnel.serving.llm_outcome import latency_figure
 from windtunnel.serving.llm_simulate import simulate_llm
-from windtunnel.serving.request_logs import RequestLog, read_request_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,26 +91,17 @@ def replay_log(log: RequestLog | str | Path, model: LlmModel) -> Replay:
 
 def _compared(log: RequestLog, outcome: LlmOutcome, rows: np.ndarray) -> Replay:
     measured = _figures(log.latencies(), rows)
-    found = {name: getattr(outcome, name) for name in LATENCIES}
-    simulated = _figures(found, rows)
+    simulated = _figures(outcome.latencies, rows)
     error = {name: _error(simulated[name], value) for name, value in measured.items()}
     return Replay(log, outcome, int(rows.sum()), measured, simulated, error)
 
 
 def _figures(values: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, float | None]:
-    told: dict[str, float | None] = {}
-    for name in LATENCIES:
-        known = values[name][rows]
-        known = known[~np.isnan(known)]
-        for point in POINTS:
-            at = f"{point}_{name}"
-            if not len(known):
-                told[at] = None
-            elif point == "mean":
-                told[at] = float(known.mean())
-            else:
-                told[at] = float(quantiles(known, int(point[1:]) / 100))
-    return told
+    return {
+        f"{point}_{name}": latency_figure(values[name][rows], point)
+        for name in LATENCIES
+        for point in POINTS
+    }
 
 
 def _error(simulated: float | None, measured: float | None) -> float | None:

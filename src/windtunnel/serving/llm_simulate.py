@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from windtunnel.serving.llm_costs import Cost
-    from windtunnel.serving.llm_engine import Engine
-    from windtunnel.serving.llm_model import LlmModel
+    from windtunnel.serving.llm_model import LlmModel, Pool
     from windtunnel.serving.request_traces import RequestTrace
 
 
@@ -52,42 +50,25 @@ def simulate_llm(
     served = len(requests.arrival)
     if not served or len(requests.prompt_tokens) != served or len(requests.output_tokens) != served:
         raise SpecError(requests.name, "has no requests with prompt and output tokens.")
-    pools = _pools(model, replicas)
+    pools = model.pools(replicas)
     settings = _settings(model, pools)
     given = _requests(requests, model, pools)
     fleet = kernels().LlmFleet(
-        *(given, settings, model.pages.stages, pools[0][1].kernel, pools[-1][1].kernel)
+        *(given, settings, model.pages.stages, pools[0].cost.kernel, pools[-1].cost.kernel)
     )
     units = int(given["units"].max(initial=-1)) + 1
     slack = model.pages.affinity_slack
-    router = _router(dispatch, 0, pools[0][2], slack, units)
+    router = _router(dispatch, 0, pools[0].replicas, slack, units)
     refused = _refused(given, pools, exact=model.reserves_exactly)
     links = _links(model, pools, served, units)
     sent_to, costs_time = kernels().serve_llm(fleet, links, router, refused)
     if not costs_time:
         raise SpecError("cost", "an iteration takes no time; expected more than 0 s of each.")
-    gpus = np.concatenate([np.full(number, each) for _, _, number, each in pools])
+    gpus = np.concatenate([np.full(pool.replicas, pool.gpus) for pool in pools])
     return LlmOutcome(requests=requests, model=model, replica=sent_to, gpus=gpus, **fleet.told())
 
 
-def _pools(model: LlmModel, replicas: int) -> list[tuple[Engine, Cost, int, int]]:
-    """Return engine, cost, replicas and GPUs of each replica, of each pool."""
-    split, gpus = model.split, model.gpus or 1
-    if split is None:
-        return [(model.pages, model.cost, replicas, gpus)]
-    engines = split.engines(model.pages)
-    found = []
-    for engine, own, number in (
-        (engines[0], split.prefill_cost, split.prefill_replicas),
-        (engines[1], split.decode_cost, split.decode_replicas),
-    ):
-        cost = own or model.cost
-        each = gpus if own is None else own.tensor_parallel * engine.stages
-        found.append((engine, cost, number * replicas, each))
-    return found
-
-
-def _settings(model: LlmModel, pools: list[tuple[Engine, Cost, int, int]]) -> dict[str, np.ndarray]:
+def _settings(model: LlmModel, pools: list[Pool]) -> dict[str, np.ndarray]:
     """Return the engines' keys as the kernel takes them, a number a replica."""
     rows: dict[str, list[int]] = {}
     for index, (engine, _, number, _) in enumerate(pools):
@@ -112,9 +93,7 @@ def _settings(model: LlmModel, pools: list[tuple[Engine, Cost, int, int]]) -> di
     return {name: np.array(values, dtype=np.int64) for name, values in rows.items()}
 
 
-def _requests(
-    requests: RequestTrace, model: LlmModel, pools: Sequence[tuple[Any, ...]]
-) -> dict[str, np.ndarray]:
+def _requests(requests: RequestTrace, model: LlmModel, pools: list[Pool]) -> dict[str, np.ndarray]:
     prompt = requests.prompt_tokens.astype(np.int64)
     output = requests.output_tokens.astype(np.int64)
     if model.engine is not None:
@@ -137,9 +116,7 @@ def _requests(
     }
 
 
-def _refused(
-    given: dict[str, np.ndarray], pools: list[tuple[Engine, Cost, int, int]], *, exact: bool
-) -> np.ndarray:
+def _refused(given: dict[str, np.ndarray], pools: list[Pool], *, exact: bool) -> np.ndarray:
     """Return which requests can never be served, shape (n,)."""
     whole = given["prompt"] + given["output"]
     refused = np.zeros(len(whole), dtype=bool)
@@ -165,11 +142,9 @@ def _router(rule: str, low: int, high: int, slack: int, units: int) -> Any:
     return kernels().LlmRouter(LLM_DISPATCH.index(rule), low, high, slack, units)
 
 
-def _links(
-    model: LlmModel, pools: list[tuple[Engine, Cost, int, int]], count: int, units: int
-) -> Any:
+def _links(model: LlmModel, pools: list[Pool], count: int, units: int) -> Any:
     split, slack = model.split, model.pages.affinity_slack
-    first, last = pools[0][2], sum(pool[2] for pool in pools)
+    first, last = pools[0].replicas, sum(pool.replicas for pool in pools)
     if split is None:
         return kernels().LlmLinks(0, 0, 0.0, 0.0, _router("round_robin", 0, last, slack, 0))
     router = _router(split.decode_dispatch, first, last, slack, units)

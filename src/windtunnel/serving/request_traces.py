@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,20 +17,28 @@ import numpy as np
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving import token_formats
-from windtunnel.serving.token_formats import MOST_TOKENS, Requests, number, numbered
+from windtunnel.serving.text_files import (
+    GZIP,
+    MOST_TOKENS,
+    begins,
+    number,
+    numbered,
+    open_text,
+)
+from windtunnel.serving.token_formats import Requests
 from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Iterator, Sequence
 
     from windtunnel.serving.arrivals import ArrivalProcess
+    from windtunnel.serving.text_files import Rows
 
-_GZIP = b"\x1f\x8b"
 _MINUTES = [str(minute) for minute in range(1, 1441)]
 #: Formats, with the columns that tell them apart.
 _HEADS = {
-    **token_formats.HEADS,
-    "lengths": token_formats.LENGTHS,
+    **{name: layout.columns for name, layout in token_formats.LAYOUTS.items()},
     "azure_functions_2021": ("app", "func", "end_timestamp", "duration"),
     "azure_functions_2019": ("HashOwner", "HashApp", "HashFunction", "Trigger"),
 }
@@ -258,9 +265,9 @@ def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
         OSError: the file cannot be read.
     """
     file = Path(path)
-    if _begins(file, b"PAR1"):
+    if begins(file, b"PAR1"):
         return _trace(file, "genai", token_formats.genai(file))
-    with _lines(file) as lines:
+    with open_text(file) as lines:
         try:
             head = lines.readline().lstrip("\ufeff")
             if head.lstrip().startswith("{"):
@@ -290,23 +297,13 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
         return _minutes(file, columns, rows)
     if form == "azure_functions_2021":
         return _trace(file, form, _functions_2021(file, rows), rebase=False)
-    whole = read_table(file, form, gzipped=_begins(file, _GZIP))
-    reader = token_formats.READERS.get(form, token_formats.lengths_only)
-    return _trace(file, form, reader(file, rows) if whole is None else whole)
+    whole = read_table(file, form, gzipped=begins(file, GZIP))
+    if whole is None:
+        whole = token_formats.from_rows(file, rows, token_formats.LAYOUTS[form])
+    return _trace(file, form, whole)
 
 
-def _begins(file: Path, magic: bytes) -> bool:
-    with file.open("rb") as raw:
-        return raw.read(len(magic)) == magic
-
-
-def _lines(file: Path) -> io.TextIOBase:
-    if _begins(file, _GZIP):
-        return io.TextIOWrapper(gzip.open(file), encoding="utf-8", newline="")
-    return file.open(encoding="utf-8", newline="")
-
-
-def _functions_2021(file: Path, rows: Iterator[tuple[int, dict[str, str]]]) -> Requests:
+def _functions_2021(file: Path, rows: Rows) -> Requests:
     times, function, names = [], [], dict[str, int]()
     for row, data in rows:
         end = number(file, row, "end_timestamp", data["end_timestamp"], -math.inf)
@@ -319,9 +316,7 @@ def _functions_2021(file: Path, rows: Iterator[tuple[int, dict[str, str]]]) -> R
     return Requests(np.array(times), none, none, np.array(function), tuple(names), none)
 
 
-def _minutes(
-    file: Path, columns: list[str], rows: Iterator[tuple[int, dict[str, str]]]
-) -> MinuteCounts:
+def _minutes(file: Path, columns: list[str], rows: Rows) -> MinuteCounts:
     minutes = [minute for minute in _MINUTES if minute in columns]
     if len(minutes) < len(_MINUTES):
         missing = next(minute for minute in _MINUTES if minute not in columns)

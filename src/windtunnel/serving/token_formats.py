@@ -5,32 +5,62 @@ Each reader takes numbered rows and returns `Requests`, times in seconds on the 
 
 from __future__ import annotations
 
-import json
 import math
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from windtunnel.errors import TraceError
+from windtunnel.serving.text_files import instant, json_lines, number, tokens
 
 if TYPE_CHECKING:
-    import csv
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
-    Rows = Iterator[tuple[int, dict[str, str]]]
+    from windtunnel.serving.text_files import Rows
 
-#: Columns that tell the layouts apart, the wider before the narrower.
-HEADS = {
-    "azure_lmm": ("TIMESTAMP", "NumImages", "ContextTokens", "GeneratedTokens"),
-    "azure_llm": ("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
-    "burstgpt": ("Timestamp", "Model", "Request tokens", "Response tokens"),
-    "vidur": ("arrived_at", "num_prefill_tokens", "num_decode_tokens"),
-    "plain": ("arrival", "prompt_tokens", "output_tokens"),
+
+class Layout(NamedTuple):
+    """The columns of a CSV file of requests.
+
+    Attributes:
+        time: when a request came; empty = the file has lengths alone.
+        prompt, output: its tokens.
+        images: in its prompt; empty = not told.
+        name: of what was called; empty = one service.
+        is_stamp: whether the time is a date, and not seconds.
+    """
+
+    time: str
+    prompt: str
+    output: str
+    images: str = ""
+    name: str = ""
+    is_stamp: bool = False
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The columns of whole numbers."""
+        return (self.prompt, self.output, *([self.images] if self.images else []))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns, in the order of the files."""
+        every = (self.time, self.name, self.images, self.prompt, self.output)
+        return tuple(column for column in every if column)
+
+
+_AZURE = Layout("TIMESTAMP", "ContextTokens", "GeneratedTokens", is_stamp=True)
+#: By name, the wider before the narrower: of Azure 2025 (multimodal), 2023 and 2024, BurstGPT (a
+#: function is a model; failed requests, which have no response tokens, are kept), Vidur, plain.
+LAYOUTS = {
+    "azure_lmm": _AZURE._replace(images="NumImages"),
+    "azure_llm": _AZURE,
+    "burstgpt": Layout("Timestamp", "Request tokens", "Response tokens", name="Model"),
+    "vidur": Layout("arrived_at", "num_prefill_tokens", "num_decode_tokens"),
+    "plain": Layout("arrival", "prompt_tokens", "output_tokens"),
+    "lengths": Layout("", "num_prefill_tokens", "num_decode_tokens"),
 }
-#: Columns of a file of lengths without times, such as Vidur's.
-LENGTHS = ("num_prefill_tokens", "num_decode_tokens")
 #: Keys of vLLM's request logs: tokens, and times in order, s.
 VLLM_LOG = ("input_toks", "output_toks", "queued_ts", "first_token_ts", "last_token_ts")
 _MOONCAKE = ("timestamp", "input_length", "output_length")
@@ -58,90 +88,13 @@ class Requests(NamedTuple):
     blocks: tuple[tuple[int, ...], ...] = ()
 
 
-#: Of a request: sums over a trace, and pairs of tokens, stay within 64 bits.
-MOST_TOKENS = 10**9
-
-
-def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) -> float:
-    """Return a cell as a finite number >= ``least``.
-
-    Raises:
-        TraceError: it is none.
-    """
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = math.nan
-    if isinstance(value, bool) or not least <= found < math.inf:
-        at_least = "" if math.isinf(least) else f" >= {least:g}"
-        raise TraceError(
-            str(file), f"a finite number{at_least}", row=row, column=column, value=str(value)
-        )
-    return found
-
-
-def numbered(file: Path, reader: csv.DictReader[str], above: int = 0) -> Rows:
-    """Return rows with their lines in the file, of which ``above`` were read before.
-
-    Raises:
-        TraceError: a row has more cells than the heading.
-    """
-    for row in reader:
-        more: Any = row.pop(None, ())  # what csv has left over
-        if any(more):
-            expected = f"{len(reader.fieldnames or ())} cells, as in the heading"
-            found = ",".join([*row.values(), *more])
-            raise TraceError(str(file), expected, row=reader.line_num + above, value=found)
-        yield reader.line_num + above, row
-
-
-def tokens(file: Path, row: int, column: str, value: Any) -> int:
-    """Return a cell as a number of tokens.
-
-    Raises:
-        TraceError: it is no whole number >= 0, or beyond any prompt.
-    """
-    found = number(file, row, column, value)
-    if found != int(found) or found > MOST_TOKENS:
-        expected = f"a whole number from 0 to {MOST_TOKENS}"
-        raise TraceError(str(file), expected, row=row, column=column, value=str(value))
-    return int(found)
-
-
-def instant(file: Path, row: int, column: str, text: str) -> tuple[int, float]:
-    """Return whole seconds and the fraction of a time stamp; without an offset it is UTC.
-
-    Raises:
-        TraceError: it is none.
-    """
-    before, _, after = text.strip().partition(".")
-    fraction = after[: len(after) - len(after.lstrip("0123456789"))]
-    try:
-        moment = datetime.fromisoformat(before + after[len(fraction) :])
-        part = float(f"0.{fraction}") if fraction else 0.0
-    except ValueError as error:
-        raise TraceError(
-            str(file), "a time like 2023-11-16 18:17:03.97", row=row, column=column, value=text
-        ) from error
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int(moment.timestamp()), part
-
-
 def mooncake(file: Path, lines: Iterable[str]) -> Requests:
     """Read JSON lines with ``timestamp`` (ms), ``input_length`` and ``output_length``.
 
     ``hash_ids`` are those of the prompt's blocks of 512 tokens, where they are given.
     """
     times, lengths, blocks = [], [], []
-    for row, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TraceError(str(file), "a JSON object", row=row, value=text.strip()) from error
-        if not isinstance(data, dict):
-            raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
+    for row, data in json_lines(file, lines):
         times.append(number(file, row, "timestamp", data.get("timestamp")) / 1000.0)
         lengths.append([tokens(file, row, key, data.get(key)) for key in _MOONCAKE[1:]])
         blocks.append(_hashes(file, row, data.get("hash_ids", [])))
@@ -162,19 +115,13 @@ def vllm_rows(file: Path, lines: Iterable[str]) -> np.ndarray:
     Raises:
         TraceError: a line is no object, a number is wrong, times descend, or there are no requests.
     """
-    rows = [_row(file, at, text) for at, text in enumerate(lines, start=1) if text.strip()]
+    rows = [_row(file, row, data) for row, data in json_lines(file, lines)]
     if not rows:
         raise TraceError(str(file), "at least one request")
     return np.array(rows)
 
 
-def _row(file: Path, row: int, text: str) -> list[float]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TraceError(str(file), "a JSON object", row=row, value=text.strip()) from error
-    if not isinstance(data, dict):
-        raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
+def _row(file: Path, row: int, data: dict[str, Any]) -> list[float]:
     cells: list[float] = [tokens(file, row, key, data.get(key)) for key in VLLM_LOG[:2]]
     cells += [number(file, row, key, data.get(key), -math.inf) for key in VLLM_LOG[2:]]
     if cells[1] < 1:
@@ -192,62 +139,28 @@ def vllm_requests(file: Path, lines: Iterable[str]) -> Requests:
     return _requests(file, rows[:, 2].tolist(), counts.tolist())
 
 
-def azure_llm(file: Path, rows: Rows) -> Requests:
-    """Read ``TIMESTAMP,ContextTokens,GeneratedTokens`` (2023 and 2024)."""
-    return _azure(file, rows, images=False)
-
-
-def azure_lmm(file: Path, rows: Rows) -> Requests:
-    """Read ``TIMESTAMP,NumImages,ContextTokens,GeneratedTokens`` (2025, multimodal)."""
-    return _azure(file, rows, images=True)
-
-
-def _azure(file: Path, rows: Rows, *, images: bool) -> Requests:
-    moments, lengths, pictures = [], [], []
+def from_rows(file: Path, rows: Rows, layout: Layout) -> Requests:
+    """Read the rows of a CSV file; where it has no times, every request is at time 0."""
+    moments, lengths, names, images = [], [], [], []
     for row, data in rows:
-        moments.append(instant(file, row, "TIMESTAMP", data["TIMESTAMP"]))
-        names = ("ContextTokens", "GeneratedTokens")
-        lengths.append([tokens(file, row, name, data[name]) for name in names])
-        if images:
-            pictures.append(tokens(file, row, "NumImages", data["NumImages"]))
+        moments.append(_moment(file, row, layout, data))
+        lengths.append([tokens(file, row, n, data[n]) for n in (layout.prompt, layout.output)])
+        if layout.images:
+            images.append(tokens(file, row, layout.images, data[layout.images]))
+        if layout.name:
+            names.append(data[layout.name])
     first = min((seconds for seconds, _ in moments), default=0)
     # Whole seconds are subtracted before the fraction is added: all seven digits survive.
     times = [(seconds - first) + fraction for seconds, fraction in moments]
-    return _requests(file, times, lengths, images=pictures)
+    return _requests(file, times, lengths, names, images)
 
 
-def burstgpt(file: Path, rows: Rows) -> Requests:
-    """Read ``Timestamp`` (s), ``Model``, ``Request tokens``, ``Response tokens``.
-
-    A function is a model. Failed requests, which have no response tokens, are kept.
-    """
-    times, lengths, names = [], [], []
-    for row, data in rows:
-        times.append(number(file, row, "Timestamp", data["Timestamp"]))
-        columns = ("Request tokens", "Response tokens")
-        lengths.append([tokens(file, row, name, data[name]) for name in columns])
-        names.append(data["Model"])
-    return _requests(file, times, lengths, names)
-
-
-def _timed(name: str) -> Callable[[Path, Rows], Requests]:
-    """Return a reader of a layout with arrivals in s, prompt and output tokens, in this order."""
-    at, *counts = HEADS[name]
-
-    def read(file: Path, rows: Rows) -> Requests:
-        times, lengths = [], []
-        for row, data in rows:
-            times.append(number(file, row, at, data[at]))
-            lengths.append([tokens(file, row, column, data[column]) for column in counts])
-        return _requests(file, times, lengths)
-
-    return read
-
-
-def lengths_only(file: Path, rows: Rows) -> Requests:
-    """Read ``num_prefill_tokens,num_decode_tokens``; every request is at time 0."""
-    lengths = [[tokens(file, row, name, data[name]) for name in LENGTHS] for row, data in rows]
-    return _requests(file, [0.0] * len(lengths), lengths)
+def _moment(file: Path, row: int, layout: Layout, data: dict[str, str]) -> tuple[int, float]:
+    """Return whole seconds of a date and what comes to them, s; 0 whole ones without a date."""
+    name = layout.time
+    if layout.is_stamp:
+        return instant(file, row, name, data[name])
+    return 0, number(file, row, name, data[name]) if name else 0.0
 
 
 def genai(file: Path) -> Requests:
@@ -271,16 +184,6 @@ def genai(file: Path) -> Requests:
     moments = [instant(file, row, "gmt_create", str(text)) for row, text in rows]
     names = [name or "" for name in table["checkpoint_model_version_id"].to_pylist()]
     return _requests(file, [float(whole) + part for whole, part in moments], [], names)
-
-
-#: Readers of CSV layouts.
-READERS: dict[str, Callable[[Path, Rows], Requests]] = {
-    "azure_lmm": azure_lmm,
-    "azure_llm": azure_llm,
-    "burstgpt": burstgpt,
-    "vidur": _timed("vidur"),
-    "plain": _timed("plain"),
-}
 
 
 def _requests(

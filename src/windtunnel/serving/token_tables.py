@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.serving.token_formats import HEADS, LENGTHS, MOST_TOKENS, Requests
+from windtunnel.serving.text_files import MOST_TOKENS
+from windtunnel.serving.token_formats import LAYOUTS, Layout, Requests
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Columns of arrivals in s.
-_SECONDS = ("Timestamp", "arrived_at", "arrival")
 #: Nanoseconds of a second.
 _NANO = 1_000_000_000
 
@@ -33,14 +32,15 @@ def read_table(file: Path, form: str, *, gzipped: bool) -> Requests | None:
     import pyarrow as pa
     import pyarrow.csv as pcsv
 
-    columns = list(HEADS.get(form, LENGTHS))
-    kinds = {name: pa.int64() for name in columns}
-    kinds |= {name: pa.float64() for name in _SECONDS} | {"Model": pa.string()}
-    for zone in ("UTC", None) if "TIMESTAMP" in columns else (None,):
-        kinds["TIMESTAMP"] = pa.timestamp("ns", tz=zone)
+    layout = LAYOUTS[form]
+    kinds = {name: pa.int64() for name in layout.counts}
+    kinds |= {layout.time: pa.float64(), layout.name: pa.string()}
+    for zone in ("UTC", None) if layout.is_stamp else (None,):
+        if layout.is_stamp:
+            kinds[layout.time] = pa.timestamp("ns", tz=zone)
         options = pcsv.ConvertOptions(
-            include_columns=columns,
-            column_types={name: kinds[name] for name in columns},
+            include_columns=list(layout.columns),
+            column_types={name: kinds[name] for name in layout.columns},
             strings_can_be_null=False,
         )
         try:
@@ -49,37 +49,35 @@ def read_table(file: Path, form: str, *, gzipped: bool) -> Requests | None:
         except (pa.ArrowException, OSError):
             continue
         if table.num_rows and not any(column.null_count for column in table.columns):
-            return _requests(table, form)
+            return _requests(table, layout)
     return None
 
 
-def _requests(table: Any, form: str) -> Requests | None:
+def _requests(table: Any, layout: Layout) -> Requests | None:
     """Return a table's requests; None where a number is negative or not finite."""
-    counts = [name for name in table.column_names if str(table[name].type) == "int64"]
-    numbers = {name: table[name].to_numpy() for name in counts}
-    if any((values < 0).any() or (values > MOST_TOKENS).any() for values in numbers.values()):
+    numbers = [table[name].to_numpy() for name in layout.counts]
+    if any((values < 0).any() or (values > MOST_TOKENS).any() for values in numbers):
         return None
-    times = _times(table)
+    times = _times(table, layout)
     if not np.isfinite(times).all() or (times < 0).any():
         return None
-    prompt, output = (numbers[name] for name in counts[-2:])
+    prompt, output, *more = numbers
+    images = more[0] if more else np.empty(0, dtype=np.int64)
     function, functions = np.zeros(len(times), dtype=np.int64), ("",)
-    if form == "burstgpt":
-        models = table["Model"].combine_chunks().dictionary_encode()
+    if layout.name:
+        models = table[layout.name].combine_chunks().dictionary_encode()
         function = models.indices.to_numpy().astype(np.int64)
         functions = tuple(models.dictionary.to_pylist())
-    images = numbers.get("NumImages", np.empty(0, dtype=np.int64))
     return Requests(times, prompt, output, function, functions, images)
 
 
-def _times(table: Any) -> np.ndarray:
+def _times(table: Any, layout: Layout) -> np.ndarray:
     """Return when requests came, s; of time stamps from the first one's whole second."""
-    for name in _SECONDS:
-        if name in table.column_names:
-            return np.asarray(table[name].to_numpy())
-    if "TIMESTAMP" not in table.column_names:
+    if not layout.time:
         return np.zeros(table.num_rows)
-    nano = table["TIMESTAMP"].cast("int64").to_numpy()
+    if not layout.is_stamp:
+        return np.asarray(table[layout.time].to_numpy())
+    nano = table[layout.time].cast("int64").to_numpy()
     whole = nano // _NANO
     # Whole seconds are subtracted before the fraction is added: all seven digits survive.
     return np.asarray((whole - whole.min()) + (nano - whole * _NANO) / _NANO)
