@@ -172,12 +172,9 @@ class TextTable:
         Raises:
             TraceError: there is no such column, or a cell holds none of the words.
         """
-        cells = self._cells(name).cast(pa.string())
-        words = pa.array(list(meaning), pa.string())
-        index = pc.index_in(cells, value_set=words)
-        unknown = pc.and_(pc.is_null(index), pc.is_valid(cells))
-        self.refuse(name, unknown, f"one of {', '.join(meaning)}")
-        return pc.take(pa.array(list(meaning.values()), pa.string()), index)
+        _, ours, strange = self._meant(name, meaning)
+        self.refuse(name, strange, f"one of {', '.join(meaning)}")
+        return ours
 
     def words(
         self, name: str, meaning: Mapping[str, str | None], other: str | None
@@ -190,13 +187,17 @@ class TextTable:
         Raises:
             TraceError: there is no such column.
         """
-        cells = self._cells(name).cast(pa.string())
-        index = pc.index_in(cells, value_set=pa.array(list(meaning), pa.string()))
-        ours = pc.take(pa.array(list(meaning.values()), pa.string()), index)
-        strange = pc.and_(pc.is_null(index), pc.is_valid(cells))
+        cells, ours, strange = self._meant(name, meaning)
         found = pc.value_counts(cells.filter(strange)).to_pylist()
         counts = sorted(((w["values"], w["counts"]) for w in found), key=lambda w: (-w[1], w[0]))
         return pc.if_else(strange, pa.scalar(other, pa.string()), ours), counts
+
+    def _meant(self, name: str, meaning: Mapping[str, str | None]) -> tuple[Any, Any, Any]:
+        """Return a column's words, what they mean, and which have no meaning."""
+        cells = self._cells(name).cast(pa.string())
+        index = pc.index_in(cells, value_set=pa.array(list(meaning), pa.string()))
+        ours = pc.take(pa.array(list(meaning.values()), pa.string()), index)
+        return cells, ours, pc.and_(pc.is_null(index), pc.is_valid(cells))
 
     def _cast(self, name: str, kind: pa.DataType, what: str) -> pa.ChunkedArray:
         cells = self._cells(name)

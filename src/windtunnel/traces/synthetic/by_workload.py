@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _GPUS_PER_NODE = 8
 _STREAMS = ("duration", "queue", "order", "arrivals", "people", "status", "cpu")
 _PRETRAIN = "Pretrain"
+_COLUMNS = ("kind", "gpus", "duration", "queue", "cores")
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,7 @@ class _Jobs:
 
     def take(self, order: NDArray[np.int64]) -> _Jobs:
         """Return the jobs in another order."""
-        return _Jobs(
-            self.kind[order],
-            self.gpus[order],
-            self.duration[order],
-            self.queue[order],
-            self.cores[order],
-        )
+        return _Jobs(*(getattr(self, column)[order] for column in _COLUMNS))
 
 
 def jobs_by_workload(name: str, facts: WorkloadFacts, wish: Wish) -> pa.Table:
@@ -229,10 +224,7 @@ def _table(
     ]
     status = pa.concat_arrays(states).take(pa.array(order))
     jobs = _Jobs(
-        *(
-            np.concatenate([getattr(part, column) for part in parts])
-            for column in ("kind", "gpus", "duration", "queue", "cores")
-        )
+        *(np.concatenate([getattr(part, column) for part in parts]) for column in _COLUMNS)
     ).take(order)
     submit = submit[order]
     user, user_names = users(facts, len(submit), streams["people"])
