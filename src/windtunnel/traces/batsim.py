@@ -286,33 +286,21 @@ def _counted(text: TextTable, sets: Any) -> pa.Array:
 
 def _holdings(jobs: pa.Table) -> pa.Table | None:
     """Return which job had which resource when, None where nothing is told or far too much."""
-    names = ("allocated_resources", "job_id", "start_time", "end_time")
-    if names[0] not in jobs.column_names:
+    if "allocated_resources" not in jobs.column_names:
         return None
-    known = [
-        (parse_intervals(cell), job, start, end)
-        for cell, job, start, end in zip(*(jobs[n].to_pylist() for n in names), strict=True)
-        if cell is not None and cell.strip() and start is not None
-    ]
-    counts = [count_of(spans) for spans, *_ in known]
-    if not known or sum(counts) > _MAX_HOLDINGS:
+    sets = pc.utf8_trim_whitespace(jobs["allocated_resources"])
+    told = pc.and_(pc.not_equal(sets, ""), pc.is_valid(jobs["start_time"]))
+    spans = [parse_intervals(cell) for cell in sets.filter(told).to_pylist()]
+    counts = [count_of(intervals) for intervals in spans]
+    if not spans or sum(counts) > _MAX_HOLDINGS:
         return None
-    numbers = np.concatenate(
-        [np.arange(low, high + 1) for spans, *_ in known for low, high in spans]
-    )
-    columns: dict[str, Any] = {
-        "job_id": np.repeat(np.array([job for _, job, *_ in known], dtype=object), counts),
-        "start_time": np.repeat(np.array([start for *_, start, _ in known], np.float64), counts),
-        "end_time": np.repeat(
-            np.array([np.nan if end is None else end for *_, end in known], np.float64), counts
-        ),
-    }
+    numbers = [np.arange(low, high + 1) for intervals in spans for low, high in intervals]
+    held = jobs.select(["job_id", "start_time", "end_time"]).filter(told)
+    each = held.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
     return companion(
         HOLDING_COLUMNS,
         {
-            "job_id": pa.array(columns["job_id"], pa.string()),
-            "node": pa.array(numbers).cast(pa.string()),
-            "start_time": pa.array(columns["start_time"]),
-            "end_time": pa.array(columns["end_time"], from_pandas=True),
+            "node": pa.array(np.concatenate(numbers)).cast(pa.string()),
+            **{name: each[name] for name in each.column_names},
         },
     )
