@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Tables = tuple[tuple[SlurmQos, ...], tuple[SlurmAssociation, ...]]
 
 #: sacctmgr's names (lower case) of limits -> our field, and how to read it.
-_QOS_BOUNDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+_BOUNDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "grptres": ("group", tres),
     "grptresmins": ("group_minutes", tres),
     "grptresrunmins": ("group_run_minutes", tres),
@@ -57,8 +57,6 @@ _QOS_BOUNDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "maxjobsperaccount": ("account_jobs", number),
     "maxsubmitpa": ("account_submit", number),
     "maxsubmitjobspa": ("account_submit", number),
-}
-_BOUNDS = _QOS_BOUNDS | {
     "maxjobs": ("jobs", number),
     "maxsubmit": ("submit", number),
     "maxsubmitjobs": ("submit", number),

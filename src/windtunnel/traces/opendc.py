@@ -182,14 +182,11 @@ def _place(rows: Rows) -> None:
     submitted = rows["submit_time"]
     zero = pc.min(submitted.filter(pc.is_finite(submitted))).as_py()
     rows.epoch, rows.zone = None if zero is None else zero / _MS_PER_S, "UTC"
-    for name in ("submit_time", "deadline"):
-        if name in rows:
-            times = (
-                pc.if_else(pc.less(rows[name], 0), None, rows[name])
-                if name == "deadline"
-                else submitted
-            )
-            rows[name] = pc.divide(pc.subtract(times, zero or 0.0), _MS_PER_S)
+    times = {"submit_time": submitted}
+    if "deadline" in rows:
+        times["deadline"] = pc.if_else(pc.less(rows["deadline"], 0), None, rows["deadline"])
+    for name, ms in times.items():
+        rows[name] = pc.divide(pc.subtract(ms, zero or 0.0), _MS_PER_S)
     rows["num_gpus"] = pc.fill_null(rows["num_gpus"], 0.0)
 
 

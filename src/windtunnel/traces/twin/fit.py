@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from windtunnel.traces.trace import TraceMetadata
     from windtunnel.traces.twin.bins import Bins
-    from windtunnel.traces.twin.strata import Columns
 
 #: Parts of a stratum, by run time, in which the ratio of estimate to run time is told.
 _ESTIMATE_PARTS = 4

@@ -176,10 +176,8 @@ def _numbers(part: Stratum | Pooled, path: str) -> Iterator[Fault]:
     told: list[tuple[str, Bins | None]] = [("wait", part.wait)]
     told += [(name, getattr(part, name)) for name in NUMBERS]
     told += [(f"estimate[{number}]", bins) for number, bins in enumerate(part.estimate)]
-    if isinstance(getattr(part, "duration", None), dict):
-        told.append(("duration", None))
-    else:
-        told.append(("duration", getattr(part, "duration", None)))
+    if not isinstance(part.duration, dict):
+        told.append(("duration", part.duration))
     for name, bins in told:
         if bins is not None:
             yield from _bins(bins, f"{path}.{name}", signed=name == "priority")
