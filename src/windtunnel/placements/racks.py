@@ -19,21 +19,39 @@ possible, with racks or without: within one the argument is that of `windtunnel.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windtunnel.placements.layouts import empty_nodes, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.devices import DeviceDemand
     from windtunnel.cluster.free_devices import FreeDevices
     from windtunnel.placements.layouts import Layout
-    from windtunnel.placements.scored import ScoredPlacement
+
+
+class Ranking(Protocol):
+    """A placement that picks and orders nodes, such as a scored one."""
+
+    gang: str
+
+    def best(
+        self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
+    ) -> int | None:
+        """Return the best of some nodes for so many tasks; None = none has room."""
+
+    def ranked(self, free: FreeDevices, demand: DeviceDemand, nodes: Iterable[int]) -> list[int]:
+        """Return nodes, best first."""
+
+    def spread_over_nodes(
+        self, free: FreeDevices, demand: DeviceDemand, nodes: Sequence[int]
+    ) -> Layout | None:
+        """Return whole empty nodes, and one more for the remainder."""
 
 
 def lay_out(
-    placement: ScoredPlacement, free: FreeDevices, demand: DeviceDemand, *, spill: bool
+    placement: Ranking, free: FreeDevices, demand: DeviceDemand, *, spill: bool
 ) -> Layout | None:
     """Return (node, tasks) pairs for a job that may go over several nodes, or None.
 
@@ -77,7 +95,7 @@ def _by_room(
     return sorted(racks, key=room, reverse=True)  # stable, reversed or not
 
 
-def _spilt(placement: ScoredPlacement, free: FreeDevices, demand: DeviceDemand) -> Layout | None:
+def _spilt(placement: Ranking, free: FreeDevices, demand: DeviceDemand) -> Layout | None:
     """Lay out a gang larger than any rack's room: empty nodes, then one more for the remainder."""
     order = _by_room(free, demand, free.racks, empty=True)
     chosen, rest = empty_nodes(free, demand, chain.from_iterable(order))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windtunnel.policies.morphling.draft import Draft
-    from windtunnel.policies.morphling.scheduler import Priced
+    from windtunnel.policies.morphling.rules import Rules
     from windtunnel.sim.jobs import JobView
 
 
@@ -21,7 +21,7 @@ class QuotaBook:
         draft: who runs.
     """
 
-    def __init__(self, policy: Priced, draft: Draft) -> None:
+    def __init__(self, policy: Rules, draft: Draft) -> None:
         self.policy = policy
         self.draft = draft
         self.used: dict[str | None, int] = {}

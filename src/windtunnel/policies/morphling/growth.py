@@ -9,11 +9,11 @@ from windtunnel.throughput.sharing import envelope
 if TYPE_CHECKING:
     from windtunnel.policies.morphling.draft import Draft, Held
     from windtunnel.policies.morphling.ladder import Ladder
-    from windtunnel.policies.morphling.scheduler import Priced
+    from windtunnel.policies.morphling.rules import Rules
     from windtunnel.sim.elastic.work import Option
 
 
-def grow(policy: Priced, draft: Draft, price: float) -> None:
+def grow(policy: Rules, draft: Draft, price: float) -> None:
     """Give running jobs more of what is free, steepest normalised gain per GPU (per core) first.
 
     Each job changes at most once an instant, to one of the points of its envelope for which the
@@ -53,7 +53,7 @@ def _larger(ladder: Ladder, current: Option) -> list[Option]:
     return [*more_cores, *(points[index] for index in hull[1:])]
 
 
-def _pays(policy: Priced, draft: Draft, held: Held, option: Option, price: float) -> bool:
+def _pays(policy: Rules, draft: Draft, held: Held, option: Option, price: float) -> bool:
     """Return whether a change saves the job more than the margin, and others no less than it."""
     left, after = held.until - draft.now, draft.runtime(held.job, option)
     if not after < left - policy.margin:

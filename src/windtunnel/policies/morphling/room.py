@@ -9,12 +9,12 @@ from windtunnel.policies.morphling.shadow import Shadow
 
 if TYPE_CHECKING:
     from windtunnel.policies.morphling.draft import Draft, Held
-    from windtunnel.policies.morphling.scheduler import Priced
+    from windtunnel.policies.morphling.rules import Rules
     from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.jobs import JobView
 
 
-def make_room(policy: Priced, draft: Draft, job: JobView) -> bool:
+def make_room(policy: Rules, draft: Draft, job: JobView) -> bool:
     """Launch a job at its floor by letting others give way, if that can be and pays.
 
     Victims are taken in ascending slope until the floor fits. Then they get back, steepest first,
@@ -46,7 +46,7 @@ def make_room(policy: Priced, draft: Draft, job: JobView) -> bool:
 
 
 def _victims(
-    policy: Priced, draft: Draft, *, to_nothing: bool
+    policy: Rules, draft: Draft, *, to_nothing: bool
 ) -> list[tuple[float, int, int, Held]]:
     """Return (slope, number, GPUs that it can spare, what it holds) in ascending slope.
 
@@ -70,7 +70,7 @@ def _victims(
     return sorted(found, key=lambda victim: victim[:2])
 
 
-def _time_saved(policy: Priced, draft: Draft, job: JobView) -> float:
+def _time_saved(policy: Rules, draft: Draft, job: JobView) -> float:
     """Return how much sooner a job completes at its floor now than where it fits by itself, s."""
     ladder = policy.ladder(draft.cluster, job)
     shadow = Shadow.of(draft, job, ladder)
@@ -79,7 +79,7 @@ def _time_saved(policy: Priced, draft: Draft, job: JobView) -> float:
     return shadow.done - draft.now - draft.runtime(job, ladder.floor)
 
 
-def _launch_over(policy: Priced, draft: Draft, job: JobView, victims: list[Held]) -> float | None:
+def _launch_over(policy: Rules, draft: Draft, job: JobView, victims: list[Held]) -> float | None:
     """Launch a job at its floor over victims; return the seconds that they lose, None = it fails.
 
     The draft is left as it is where it fails.
@@ -111,7 +111,7 @@ def _launch_over(policy: Priced, draft: Draft, job: JobView, victims: list[Held]
     return loss
 
 
-def _settle(policy: Priced, draft: Draft, held: Held) -> float | None:
+def _settle(policy: Rules, draft: Draft, held: Held) -> float | None:
     """Give a victim what it can get; return the seconds it loses, None where it gets nothing."""
     if draft.free.has(held.where, held.option):
         draft.restore(held)

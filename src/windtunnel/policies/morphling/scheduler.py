@@ -27,16 +27,17 @@ from __future__ import annotations
 import copy
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.morphling.admission import QuotaBook
 from windtunnel.policies.morphling.draft import Draft
 from windtunnel.policies.morphling.growth import grow
-from windtunnel.policies.morphling.ladder import FREEDOMS, Ladder
+from windtunnel.policies.morphling.ladder import FREEDOMS
 from windtunnel.policies.morphling.room import make_room
+from windtunnel.policies.morphling.rules import Rules
 from windtunnel.policies.morphling.shadow import Shadow
-from windtunnel.sim.contract import Policy, Wake
+from windtunnel.sim.contract import Wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import JobView
 
 
-class Priced(Policy):
+class Priced(Rules):
     """GPUs, cores and plans together; GPU time has a price, and jobs hold back for others.
 
     Args:
@@ -64,7 +65,6 @@ class Priced(Policy):
 
     name = "morphling:priced"
     elastic = True
-    freedom: ClassVar[str] = "both"
 
     def __init__(
         self,
@@ -100,8 +100,7 @@ class Priced(Policy):
 
     def begin(self, problem: Any) -> None:
         """Forget the jobs of other runs."""
-        self._ladders: dict[Any, Ladder] = {}
-        self._changes: dict[int, int] = {}
+        super().begin(problem)
         self._num_gpus: float = problem.quota / problem.units
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
@@ -146,34 +145,14 @@ class Priced(Policy):
         if later_than:
             yield Wake(min(later_than))
 
-    def ladder(self, cluster: Any, job: JobView) -> Ladder:
-        """Return the sizes at which a job may run."""
-        work = cluster.work(job)
-        key = (id(work.options), id(work.requested), work.guaranteed)
-        if key not in self._ladders:
-            self._ladders[key] = Ladder.of(work, self.freedom)
-        return self._ladders[key]
-
     def price(self, waiting: int) -> float:
         """Return the seconds of others' waiting that a GPU-second costs, by how many wait."""
         return (self.base + waiting) / self._num_gpus
 
-    def may_give_way(self, job: JobView) -> bool:
-        """Return whether a job was changed less often than it may be for others' sake."""
-        return self._changes.get(job.number, 0) < self.most
-
-    def may_grow(self, job: JobView) -> bool:
-        """Return whether a job was changed less often than it may be at all."""
-        return self._changes.get(job.number, 0) < 2 * self.most
-
-    def is_aged(self, job: JobView, now: float) -> bool:
-        """Return whether a job is so old that it goes before all others."""
-        return now >= job.submit_time + self.ageing  # as the instant asked to wake at is made
-
     def _told(self, draft: Draft) -> Iterable[Decision]:
         for number, held in draft.before.items():
             if draft.held.get(number) is not held:
-                self._changes[number] = self._changes.get(number, 0) + 1
+                self.note_change(number)
         yield from draft.decisions()
 
     def _line(self, now: float, jobs: list[JobView], cluster: Any) -> list[JobView]:
