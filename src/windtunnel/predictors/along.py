@@ -172,11 +172,8 @@ def predict_along(
     table = as_jobs(jobs)
     predictor = resolve_predictor(model, seed=seed)
     often = Refreshing.of(refresh, refresh_jobs, min_history, train_last)
-    if coverage is not None:
-        checked_share("coverage", coverage)
-    run = Walk(table, predictor, past_of(table, known_after), often)
-    run.go(coverage, on_refresh or (lambda _: None))
-    return run.result(coverage)
+    walk = Walk(table, predictor, past_of(table, known_after), often)
+    return walk.go(coverage, on_refresh)
 
 
 class Walk:
@@ -205,8 +202,10 @@ class Walk:
         self._low = np.full(jobs.num_rows, np.nan)
         self._high = np.full(jobs.num_rows, np.nan)
 
-    def go(self, coverage: float | None, on_refresh: Callable[[int], None]) -> None:
-        """Predict every job, with intervals where ``coverage`` is given."""
+    def go(self, coverage: float | None, on_refresh: Callable[[int], None] | None) -> pa.Table:
+        """Predict every job, with intervals where ``coverage`` is given; see `predict_along`."""
+        if coverage is not None:
+            checked_share("coverage", coverage)
         predictor = self._predictor
         if isinstance(predictor, Given):
             self._take(Predicted.by_model(predictor.read(self._jobs)))
@@ -215,9 +214,10 @@ class Walk:
         elif isinstance(predictor, Fitted):
             prepared = predictor.prepare(self._jobs)
             self._take(self._recalled(predictor.fallback(), (predictor, prepared)))
-            self._fit_along(predictor, prepared, coverage, on_refresh)
+            self._fit_along(predictor, prepared, coverage, on_refresh or (lambda _: None))
         if coverage is not None:
             self._measure(coverage)
+        return self._result(coverage)
 
     def _take(self, found: Predicted) -> None:
         """Keep predictions of the jobs that were submitted at a known time."""
@@ -304,8 +304,7 @@ class Walk:
         unbounded = ~np.isfinite(self._high)
         self._low[unbounded] = self._high[unbounded] = np.nan
 
-    def result(self, coverage: float | None) -> pa.Table:
-        """Return the table of `predict_along`."""
+    def _result(self, coverage: float | None) -> pa.Table:
         seconds, source, runs = self._found
         by_model = (source == MODEL) & (self._trained > 0) & isinstance(self._predictor, Fitted)
         trained_on = np.minimum(self._trained, self._often.train_last)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, coverage, error_cdf
-from windtunnel.predictors.along import MIN_HISTORY, TRAIN_LAST, Refreshing, predict_along
+from windtunnel.predictors.along import MIN_HISTORY, TRAIN_LAST, Refreshing, Walk
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.convention import SOURCES
 from windtunnel.predictors.features import numbers
@@ -191,20 +191,7 @@ def backtest(
     judged &= past.submit < _bound("horizon", horizon, np.inf)
     if not judged.any():
         raise SpecError("horizon", "no job was submitted between warm_up and horizon.")
-    options: dict[str, Any] = {
-        "min_history": often.min_history,
-        "train_last": often.train_last,
-        "known_after": known_after,
-        "coverage": coverage,
-    }
-    found = predict_along(
-        table,
-        predictor,
-        refresh=often.refresh if often.refresh_jobs is None else None,
-        refresh_jobs=often.refresh_jobs,
-        on_refresh=on_refresh,
-        **options,
-    )
+    found = Walk(table, predictor, past, often).go(coverage, on_refresh)
     for name in ("submit_time", "num_gpus"):
         found = found.append_column(name, table[name])
     found = found.append_column("duration", pa.array(past.truth, from_pandas=True))
@@ -214,7 +201,10 @@ def backtest(
         "parameters": predictor.get_params(),
         "refresh": often.refresh,
         "refresh_jobs": often.refresh_jobs,
-        **options,
+        "min_history": often.min_history,
+        "train_last": often.train_last,
+        "known_after": known_after,
+        "coverage": coverage,
         "warm_up": warm_up,
         "horizon": horizon,
         "seed": seed,
