@@ -126,11 +126,6 @@ def published_prediction(
 
 
 def _best_plan(model: TrainingModel, gpus: int, threads: int) -> tuple[float, Plan] | None:
-    best: tuple[float, Plan] | None = None
-    for tried in _TRIED:
-        seconds = published_prediction(model, tried, gpus, threads=threads)
-        if seconds is not None:
-            speed = model.global_batch_size / seconds
-            if best is None or speed > best[0]:
-                best = speed, tried
-    return best
+    times = ((published_prediction(model, plan, gpus, threads=threads), plan) for plan in _TRIED)
+    speeds = [(model.global_batch_size / time, plan) for time, plan in times if time is not None]
+    return max(speeds, key=lambda known: known[0], default=None)

@@ -64,12 +64,10 @@ class GavelPolicy(Described):
         where = f"policy {PREFIX}{allocation}"
         if allocation not in POLICIES:
             raise SpecError.unknown("policy", f"{PREFIX}{allocation}", _names())
-        if mechanism not in MECHANISMS:
-            raise SpecError.unknown(f"{where}: mechanism", str(mechanism), MECHANISMS)
-        if inner not in INNER:
-            raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
-        if choice not in CHOICES:
-            raise SpecError.unknown(f"{where}: choice", str(choice), CHOICES)
+        words = {"mechanism": mechanism, "inner": inner, "choice": choice}
+        for (name, word), known in zip(words.items(), (MECHANISMS, INNER, CHOICES), strict=True):
+            if word not in known:
+                raise SpecError.unknown(f"{where}: {name}", str(word), known)
         if choice == "centre" and not POLICIES[allocation].leaves_open:
             raise SpecError(
                 f"{where}: choice", "only programs that do not know speeds have a centre."

@@ -79,22 +79,20 @@ class ShockwavePolicy(Described):
         if allocation not in ALLOCATIONS:
             known = [PREFIX + name for name in ALLOCATIONS]
             raise SpecError.unknown("policy", PREFIX + allocation, known)
+        where = f"policy {PREFIX}{allocation}: "
         positive = {"round": round, "gap": gap, "cut": cut, "k": k, "rhomax": rhomax}
         for name, value in {**positive, "window": window, "every": every}.items():
             if not value > 0 or (math.isinf(value) and name != "cut"):
-                where = f"policy {PREFIX}{allocation}: {name}"
-                raise SpecError(where, f"found {value:g}; expected a number > 0.")
+                raise SpecError(where + name, f"found {value:g}; expected a number > 0.")
         for name, value in (("overhead", overhead), ("lam", lam)):
             if not 0 <= value < math.inf:
-                where = f"policy {PREFIX}{allocation}: {name}"
-                raise SpecError(where, f"found {value:g}; expected a number >= 0.")
+                raise SpecError(where + name, f"found {value:g}; expected a number >= 0.")
         for name, value, most in (("testbed", testbed, 2), ("seed", seed, _MOST_SEEDS)):
             if not (0 <= value < most and value == int(value)):
-                where = f"policy {PREFIX}{allocation}: {name}"
-                raise SpecError(where, f"found {value:g}; expected a whole number below {most:,}.")
+                message = f"found {value:g}; expected a whole number below {most:,}."
+                raise SpecError(where + name, message)
         if seed and not testbed:
-            where = f"policy {PREFIX}{allocation}: seed"
-            raise SpecError(where, "nothing is drawn; expected it with testbed=1.")
+            raise SpecError(f"{where}seed", "nothing is drawn; expected it with testbed=1.")
         self.allocation = allocation
         self.testbed, self.seed = bool(testbed), int(seed)
         self.rules = Rules(length=float(round), gap=gap, cut=cut, overhead=overhead)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from windtunnel.errors import SpecError, quote
 
@@ -37,32 +37,17 @@ class TrainingJob:
     speeds: Mapping[int, float] = field(default_factory=dict)
 
 
-class InTraining(Protocol):
-    """What policies see of a job that is here: how fast it is now, and how far."""
-
-    @property
-    def job(self) -> TrainingJob:
-        """The job."""
-
-    @property
-    def speed(self) -> float:
-        """Steps per second at the present batch size."""
-
-    @property
-    def left(self) -> float:
-        """Steps to go at the present batch size."""
-
-    @property
-    def epochs_done(self) -> int:
-        """Whole epochs."""
-
-
 class InPhase:
     """A job whose work is told by the seconds left of its profile.
 
     Args:
         job: the job.
         seconds_left: alone on its GPUs.
+
+    Attributes:
+        epochs_done: whole epochs.
+        speed: steps per second at the present batch size.
+        left: steps to go at the present batch size.
     """
 
     def __init__(self, job: TrainingJob, seconds_left: float) -> None:
@@ -131,3 +116,7 @@ class Progress:
         self.total = scaled if -(-scaled // per_epoch) == epochs else per_epoch * epochs
         self.done = begun * per_epoch
         self.batch_size = size
+
+
+#: What policies see of a job that is here: how fast it is now, and how far.
+InTraining: TypeAlias = InPhase | Progress
