@@ -21,7 +21,7 @@ from windtunnel.characterize.lemons import Attempts, NodesFound, find_lemons
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.poisson import interval
 from windtunnel.sim.metrics import size_classes
-from windtunnel.site.host_list import hosts
+from windtunnel.site.host_list import readable_hosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -213,10 +213,8 @@ def _nodes(jobs: pa.Table, found: Recorded, status: np.ndarray) -> tuple[NodesFo
         if not text or found.run[row] <= 0 or np.isnan(found.end[row]):
             continue
         if text not in read:
-            try:
-                read[text] = [numbers.setdefault(name, len(numbers)) for name in hosts(text)]
-            except ValueError:
-                read[text] = []
+            names = readable_hosts(text)
+            read[text] = [numbers.setdefault(name, len(numbers)) for name in names]
         unread += not read[text]
         node += read[text]
         attempt += [row] * len(read[text])

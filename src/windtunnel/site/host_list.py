@@ -50,3 +50,11 @@ def _numbers(ranges: str) -> list[str]:
             raise ValueError(f"at most {MOST_HOSTS:,} hosts")
         found += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
     return found
+
+
+def readable_hosts(text: str) -> list[str]:
+    """Return what `hosts` does, and no name where the list cannot be read."""
+    try:
+        return hosts(text)
+    except ValueError:
+        return []

@@ -17,7 +17,7 @@ from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.predictors.features import numbers
 from windtunnel.sim import problem as problems
 from windtunnel.sim.slurm.priority import BASIC_FIRST
-from windtunnel.site.host_list import hosts
+from windtunnel.site.host_list import readable_hosts
 from windtunnel.study.resolving import cluster_of
 
 if TYPE_CHECKING:
@@ -120,10 +120,7 @@ class _States:
         self._set_priorities(table, rows)
 
     def _numbers(self, text: str | None) -> list[int]:
-        try:
-            found = [self.tables.node_number.get(name, -1) for name in hosts(text or "")]
-        except ValueError:
-            return []
+        found = [self.tables.node_number.get(name, -1) for name in readable_hosts(text or "")]
         return [] if -1 in found else sorted(found)
 
     def _shares(self, job: int) -> list[tuple[int, int, int, int]]:

@@ -70,7 +70,11 @@ def work_of(
     alone, spread = alone * accepted, spread * accepted
     missing = {"submit_time": numbers(table, "submit_time"), "num_gpus": gangs}
     missing["total_steps" if measured else "duration"] = steps
-    capacity = np.array([_gpus_of(cluster, name) for name in types])
+    counts = [node.count for node in cluster.node_types]
+    kind_of = np.repeat([_type_of(node) for node in cluster.node_types], counts)
+    sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
+    node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
+    capacity = np.array([sizes[of].sum() for of in node_index])
     reasons = _refused(
         table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, conditions=conditions
     )
@@ -81,10 +85,6 @@ def work_of(
         kinds, pairs = _accepted_pairs(kinds, tables[2], accepted)
         if not (pairs > 0).any():
             notes.append("The throughput table has no pairs of jobs: none share GPUs.")
-    counts = [node.count for node in cluster.node_types]
-    kind_of = np.repeat([_type_of(node) for node in cluster.node_types], counts)
-    sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
-    node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
     job_ids = table["job_id"].to_pylist()
     work = Work(
         names=[job_ids[row] for row in rows.tolist()],
@@ -110,10 +110,6 @@ def _types(cluster: ClusterSpec) -> tuple[str, ...]:
     if any(node.gpus and node.gpu_type is None for node in cluster.node_types):
         raise SpecError("cluster", "expected the GPU type of every node, or of none: v100:8,k80:24")
     return tuple(sorted(cluster.gpu_types))
-
-
-def _gpus_of(cluster: ClusterSpec, name: str) -> int:
-    return sum(node.count * node.gpus for node in cluster.node_types if _type_of(node) == name)
 
 
 def _type_of(node: NodeType) -> str:

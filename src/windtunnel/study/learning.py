@@ -18,7 +18,7 @@ import numpy as np
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.errors import SpecError
 from windtunnel.predictors.features import numbers
-from windtunnel.site.host_list import hosts
+from windtunnel.site.host_list import readable_hosts
 from windtunnel.study.recording import most_at_once
 from windtunnel.toml_file import toml_value
 
@@ -134,10 +134,8 @@ def _log(jobs: pa.Table) -> _Log:
     has = "nodelist" in jobs.column_names
     for text in jobs["nodelist"].to_pylist() if has else ():
         if text and text not in known:
-            try:
-                known[text] = [name for name in hosts(text) if _is_name(name, ("ALL", *_TAKEN))]
-            except ValueError:
-                known[text] = []
+            names = readable_hosts(text)
+            known[text] = [name for name in names if _is_name(name, ("ALL", *_TAKEN))]
         nodes.append(known.get(text or "", []))
     if not any(nodes):
         message = "found no NodeList in the log; write it with sacct --format=...,NodeList,Reason"

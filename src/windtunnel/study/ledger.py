@@ -11,7 +11,7 @@ import numpy as np
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import with_numbers
-from windtunnel.site.host_list import hosts
+from windtunnel.site.host_list import readable_hosts
 from windtunnel.site.slurm import SlurmPartition, SlurmSite
 from windtunnel.study.agreement import Agreement, agreement
 from windtunnel.study.simulate import fly
@@ -181,12 +181,7 @@ def _unknown_names(recording: Recording, site: SlurmSite, wait: np.ndarray) -> l
 
 
 def _names(word: str, column: str) -> set[str]:
-    if column == "partition":
-        return set(word.split(","))
-    try:
-        return set(hosts(word))
-    except ValueError:
-        return set()
+    return set(word.split(",") if column == "partition" else readable_hosts(word))
 
 
 def _unwaited(

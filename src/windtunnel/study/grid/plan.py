@@ -189,13 +189,13 @@ def _cells(
     options = {**study.options, **parameters}
     if entry.estimates is not None:
         options["estimates"] = entry.estimates
+    policy = _filled(entry.policy, used)
     flown: dict[str, Any] = {
         "queueing": entry.queueing or queueing,
         "placement": _filled(entry.placement or placement, used),
         "load": None if load == RECORDED else float(load),
         "options": options,
     }
-    policy = _filled(entry.policy, used)
     _check_words(policy, flown["queueing"], flown["placement"], options)
     text, where = _filled(cluster, used), clusters[cluster]
     if where is None and text != OWN:
