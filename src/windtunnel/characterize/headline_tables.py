@@ -1,6 +1,6 @@
 """What a trace has to answer its headline questions with, and what it lacks.
 
-The claims that headlines answer, with the published number of each.
+The claims that headlines answer, with the published number of each, stand in ``claims.toml``.
 
 Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale Heterogeneous GPU
 Clusters", NSDI'22: the talk, and the notebook published with the PAI trace (v2020). Their task is
