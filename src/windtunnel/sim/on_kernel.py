@@ -46,7 +46,8 @@ class OnKernel:
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
         self.may_go_on = run.policy.may_go_on
-        self._columns = state.columns()
+        columns = state.columns()
+        self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
 
     # What is so.
 

@@ -1,4 +1,4 @@
-"""`Limits`: running jobs' power limits, chosen anew at every change, and the speeds they mean."""
+"""`Limits`: running jobs' power limits, chosen anew at every instant, and the speeds they mean."""
 
 from __future__ import annotations
 
@@ -29,15 +29,10 @@ class Limits:
         self.state, self.watts = state, watts
         self.slow: dict[int, float] = {}
         self.notes: list[tuple[int, float, int]] = []
-        self._seen: tuple[int, list[int]] | None = None
 
-    def choose(self, now: float, budget: int) -> None:
-        """Choose limits anew if who runs or the budget has changed."""
-        running, watts = self.state.running, self.watts
-        seen = budget, [stay.number for stay in running.values()]
-        if seen == self._seen:
-            return
-        self._seen = seen
+    def choose(self, budget: int) -> None:
+        """Choose limits for all that run."""
+        running, watts, now = self.state.running, self.watts, self.state.now
         leads = []
         for job, stay in running.items():
             there = stay.place.jobs

@@ -54,7 +54,7 @@ class Backfilling(Rule):
     def changes_of_room(self) -> list[Event]:
         """Return planned holds to come, and nodes that wake or could be woken now."""
         holds = [
-            (time, "begin" if begins else "over", self.state.planned_hold(index))
+            (time, "begin" if begins else "over", self.state.holds[index])
             for time, begins, index in self.state.planned
             if time > self.state.happened
         ]

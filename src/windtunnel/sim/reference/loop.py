@@ -53,7 +53,7 @@ class Loop:
         state = self.state
         while True:
             if self.limits is not None:
-                self.limits.choose(state.now, self.power.budget)
+                self.limits.choose(self.power.budget)
             state.settle({} if self.limits is None else self.limits.slow)
             now = self._next_time()
             if now > until or now == math.inf:

@@ -31,6 +31,7 @@ class Room:
         demand: what each job asks for; an elastic one, the option that its user asked for.
         access: the reservations that each job may use.
         class_of: jobs of one class can be given the same places: what one is refused, all are.
+        holds: room that is taken away at times that are given.
         planned: holds that are known in advance: (time, 1 begins or 0 ends, index of the hold).
         happened: up to when what was planned has happened, s.
         sleeping: nodes that sleep, or are being woken.
@@ -61,6 +62,7 @@ class Room:
         numbers: dict[Any, int] = {}
         what = zip(problem.demand_of.tolist(), self.access, kinds, asked, strict=True)
         self.class_of = [numbers.setdefault(key, len(numbers)) for key in what]
+        self.holds: tuple[Hold, ...] = () if plan is None else plan.holds
         self.planned: list[tuple[float, int, int]] = [] if plan is None else plan.changes()
         self.happened = -math.inf if plan is None else math.nextafter(plan.first, -math.inf)
         self.sleeping: set[int] = set()
@@ -142,7 +144,7 @@ class Room:
         peak: dict[int, int] = {}
         # In a pool one hold may end before another begins; a node is taken whole by any of them.
         for time, begins, index in self.planned:
-            hold = self.planned_hold(index)
+            hold = self.holds[index]
             if not at < time < stop or hold.group in self.access[job]:
                 continue
             for place, units in hold.places:
@@ -157,11 +159,6 @@ class Room:
     def planned_stop(self, job: int, start: float) -> float:
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
         raise NotImplementedError
-
-    def planned_hold(self, index: int) -> Hold:
-        """Return one of the plan's holds."""
-        assert self.plan is not None  # noqa: S101 - asked for what the plan has
-        return self.plan.holds[index]
 
     @property
     def down(self) -> int:
