@@ -11,7 +11,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import sections
-from windtunnel.report.description import SHARES, described_data, in_a_sentence
+from windtunnel.report.description import (
+    SHARES,
+    described_data,
+    dropped_words,
+    in_a_sentence,
+    trace_facts,
+)
 from windtunnel.report.format import count, gpu_time, percent, plural, size_text
 from windtunnel.report.headline_rows import (
     NOT_IN_TRACES,
@@ -59,7 +65,7 @@ def describe_result(found: Description, *, whole: bool = False) -> Result:
     result = Result(
         title=clean(trace.name, 120),
         subtitle=[plural(found.overview["num_jobs"], "job"), *gpus],
-        facts=sections.trace_facts(found.overview),
+        facts=trace_facts(found.overview),
         parts=parts,
         notes=[clean(note, MAX_TEXT) for note in found.notes],
         settings=_origin(trace),
@@ -140,8 +146,8 @@ def _origin(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _left_out(trace: Trace) -> Part:
-    dropped = sections.dropped_facts(trace.metadata.rows_read, trace.metadata.dropped)
-    told = [f"{fact.label}: {fact.text}" + f" ({fact.note})" * bool(fact.note) for fact in dropped]
+    dropped = dropped_words(trace.metadata.rows_read, trace.metadata.dropped)
+    told = [f"{reason}: {number}" for reason, number in dropped]
     lead = "" if dropped else "No record was left out."
     return Part("Records that are not jobs here", lead, points=told)
 

@@ -10,11 +10,13 @@ from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.headlines import headlines
 from windtunnel.characterize.summary import cluster_summary
 from windtunnel.report import headline_rows, summary_rows
-from windtunnel.report.format import duration, gpu_time, plural
+from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, plural
+from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.sections import Fact
 from windtunnel.report.unanswered import Unanswered, unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windtunnel.characterize.headlines import Headline
     from windtunnel.characterize.summary import ClusterSummary
@@ -183,3 +185,66 @@ def in_a_sentence(found: Description) -> str:
         if facts[key]["n"]
     ]
     return f"{text} Half of them {', half '.join(halves)}." if halves else text
+
+
+def trace_facts(overview: Mapping[str, Any]) -> list[Fact]:
+    """Return a trace in numbers from `windtunnel.characterize.overview`'s dictionary."""
+    jobs = overview["num_jobs"]
+    cpu = overview["num_cpu_jobs"]
+    facts = [
+        Fact("Jobs", count(jobs), note=f"{count(cpu)} without GPUs" if cpu else ""),
+        Fact("Time span", duration(overview["span_s"]), exact_seconds(overview["span_s"])),
+        _held(overview),
+        _count_or_none("Users", overview["num_users"], overview["missing"]["user"]),
+        _count_or_none("Virtual clusters", overview["num_vcs"], overview["missing"]["vc"]),
+    ]
+    for key, label in (("duration", "Run time"), ("wait", "Recorded wait")):
+        spread = overview[key]
+        if spread["n"] == 0:
+            facts.append(Fact(label, "not recorded", note=f"n = 0 of {count(jobs)}"))
+            continue
+        points = ("p50", "median"), ("p90", "P90"), ("max", "longest")
+        note = ", ".join(f"{word} {duration(spread[p])}" for p, word in points)
+        facts.append(
+            Fact(
+                f"{label}, mean",
+                duration(spread["avg"]),
+                exact_seconds(spread["avg"]),
+                f"{note}; {_n(spread)}",
+            )
+        )
+    gpus = overview["num_gpus"]
+    if gpus["n"]:
+        largest = f"median {gpus['p50']:g}, P99 {gpus['p99']:g}, largest {gpus['max']:,g}"
+        facts.append(Fact("GPUs a job, mean", f"{gpus['avg']:.3g}", note=f"{largest}; {_n(gpus)}"))
+    return facts
+
+
+def _held(overview: Mapping[str, Any]) -> Fact:
+    held, n = overview["gpu_time"], overview["gpu_time_n"]
+    note = f"{_n({'n': n, 'left_out': overview['num_jobs'] - n})}"
+    return Fact("GPU time", gpu_time(held), f"{held:,.0f} GPU s", note)
+
+
+def _n(spread: Mapping[str, Any]) -> str:
+    left = spread["left_out"]
+    return f"n = {count(spread['n'])}" + (f", {count(left)} unknown and left out" if left else "")
+
+
+def _count_or_none(label: str, number: int, missing: int) -> Fact:
+    if number == 0:
+        return Fact(label, "not recorded")
+    return Fact(label, count(number), note=f"unknown for {count(missing)} jobs" if missing else "")
+
+
+def dropped_words(rows_read: int, dropped: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return what of the source did not become a job, and of how many records; empty for none."""
+    return [
+        (clean(reason, MAX_TEXT), f"{count(number)}{_share(number, rows_read)}")
+        for reason, number in dropped.items()
+        if number
+    ]
+
+
+def _share(number: int, total: int) -> str:
+    return f" ({percent(number / total)} of {count(total)} records)" if total else ""

@@ -26,7 +26,7 @@ PUBLISHED = "PAI, published"
 PUBLISHED_LEAD = "beside them what was published of the PAI trace"
 #: Group of a claim that has no other, and of those that no trace answers.
 OTHERS, NOT_IN_TRACES = "Further numbers", "Models and simulations"
-#: Claims that `windtunnel.report.sections.trace_facts` has told already.
+#: Claims that `windtunnel.report.description.trace_facts` has told already.
 TOLD_BEFORE = ("gpu_jobs", "days", "gpu_time", "wait_p50", "wait_p90")
 _NAMES = {"cpu": "cores", "gpu": "GPUs", "mem": "memory"}
 _MORE = ("cpu", "CPU"), ("gpu", "GPU"), ("mem", "memory")

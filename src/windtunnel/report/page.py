@@ -9,8 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.characterize import overview
 from windtunnel.report import charts, curves, fairness, findings, occupancy, sections
 from windtunnel.report.curves import named
+from windtunnel.report.description import dropped_words, trace_facts
 from windtunnel.report.energy_section import energy_part
 from windtunnel.report.format import count, plural
 from windtunnel.report.goodput_rows import goodput_tables
@@ -257,11 +259,9 @@ def _subtitle(outcomes: Mapping[str, Outcome], trace: Trace | None) -> list[str]
 
 
 def _trace_part(first: Outcome, trace: Trace | None) -> Part:
-    from windtunnel.characterize import overview
-
     jobs = first.jobs if trace is None else trace.jobs
     flown = first.jobs.num_rows
-    facts = sections.trace_facts(overview(jobs))
+    facts = trace_facts(overview(jobs))
     lead = "" if flown == jobs.num_rows else f"The runs flew {count(flown)} of these jobs."
     if trace is None:
         return Part("The trace", lead, facts=facts)
@@ -276,11 +276,8 @@ def _trace_part(first: Outcome, trace: Trace | None) -> Part:
         **{f"Made with {key}": sections.setting_text(v) for key, v in about.settings.items()},
     }
     terms = [(clean(key), clean(value, MAX_TEXT)) for key, value in origin.items() if value != ""]
-    dropped = sections.dropped_facts(about.rows_read, about.dropped)
-    terms += [
-        (f"No job here: {fact.label}", f"{fact.text}{fact.note and f' ({fact.note})'}")
-        for fact in dropped
-    ]
+    dropped = dropped_words(about.rows_read, about.dropped)
+    terms += [(f"No job here: {reason}", number) for reason, number in dropped]
     points = [clean(note, MAX_TEXT) for note in about.notes]
     return Part("The trace", lead, facts=facts, terms=terms, points=points)
 
