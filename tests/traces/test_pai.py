@@ -25,7 +25,7 @@ from windtunnel.characterize.relation import relation, rows
 from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace, source
-from windtunnel.traces.pai import hashing, instances, parse, spool, usage
+from windtunnel.traces.pai import hashing, instances, joins, parse, spool
 from windtunnel.traces.pai.reader import read_pai
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests are not a package
@@ -730,7 +730,7 @@ def test_joins_agree_with_plain_python(tmp_path: Path, tables: dict[str, list[st
 def _small_pieces_and_equal_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tables come in pieces of a few rows, and names of one length have one hash."""
     monkeypatch.setattr(parse, "_BLOCK", 256)
-    for module in (spool, instances, usage):
+    for module in (spool, instances, joins):
         monkeypatch.setattr(module, "_AT_ONCE", 3)
     monkeypatch.setattr(spool, "_CODED_AT_ONCE", 2)
     monkeypatch.setattr(

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -168,107 +166,35 @@ def device_demand(
     Raises:
         SpecError: a number is out of range, or a task asks for more than one GPU with a share.
     """
-    columns = np.array([[count, gpus, milli, cores, mem]], dtype=np.int64)
-    options = {"pooled": pooled, "bind_cpu_tasks": bind_cpu_tasks}
-    return device_demands(nodes, columns, [types], np.zeros(1, dtype=np.int64), **options)[0]
-
-
-def device_demands(
-    nodes: Sequence[DeviceNode],
-    columns: np.ndarray,
-    types: Sequence[frozenset[str] | None],
-    type_of: np.ndarray,
-    *,
-    pooled: bool = False,
-    bind_cpu_tasks: bool = False,
-) -> tuple[DeviceDemand, ...]:
-    """Return the demand of each class of jobs on a cluster; a trace may have tens of thousands.
-
-    Args:
-        nodes: the cluster.
-        columns: Int array (k, 5), a class a row: tasks of the gang; and of one task whole GPUs,
-            thousandths of a shared GPU, thousandths of cores, MiB.
-        types: distinct sets of acceptable GPU types; None = any.
-        type_of: Int array (k,), each class's index into ``types``.
-        pooled: whether a node's GPUs are one pool.
-        bind_cpu_tasks: GPU types bind tasks without GPUs, too.
-
-    Raises:
-        SpecError: as `device_demand` raises, of the first class that is out of range.
-    """
-    count, gpus, milli = columns[:, 0], columns[:, 1], columns[:, 2]
-    wrong = (columns < 0).any(axis=1) | (count < 1) | (milli >= MILLI)
-    wrong |= (gpus > 0) & (milli > 0) & (not pooled)
-    for row in np.flatnonzero(wrong)[:1].tolist():
-        raise _out_of_range(*columns[row].tolist())
-    kinds = node_kinds(nodes)
-    accepted = np.array(
-        [[wish is None or kind.example.gpu_type in wish for wish in types] for kind in kinds],
-        dtype=bool,
-    ).reshape(len(kinds), len(types))
-    binds = (gpus > 0) | (milli > 0) | bind_cpu_tasks
-    serves = accepted[:, type_of] | ~binds
-    rooms = np.zeros((len(kinds), len(columns)), dtype=np.int64)
-    for row, kind in enumerate(kinds):
-        rooms[row] = np.where(serves[row], _empty_rooms(kind.example, columns, pooled=pooled), 0)
-    numbers = np.array([kind.count for kind in kinds], dtype=np.int64)
-    smallest = np.where(rooms > 0, rooms, np.iinfo(np.int64).max).min(axis=0, initial=2**62)
-    largest = rooms.max(axis=0, initial=0)
-    return tuple(
-        map(
-            DeviceDemand,
-            *columns.T.tolist(),
-            _allowed(kinds, serves),
-            largest.tolist(),
-            np.where(largest > 0, smallest, 0).tolist(),
-            (rooms * numbers[:, None]).sum(axis=0).tolist(),
-        )
-    )
-
-
-def _out_of_range(count: int, gpus: int, milli: int, cores: int, mem: int) -> SpecError:
-    """Return the error for a class of jobs that asks for what there cannot be."""
     if min(gpus, milli, cores, mem) < 0 or count < 1 or milli >= MILLI:
-        return SpecError(
+        raise SpecError(
             "demand",
             f"{count} tasks of {gpus} GPUs, {milli} milli, {cores} core milli, {mem} MiB; expected "
             f"at least one task, nothing negative, and less than {MILLI} milli.",
         )
-    return SpecError(
-        "demand",
-        f"a task of {gpus + milli / MILLI:g} GPUs; expected whole GPUs, or a share of one.",
+    if gpus and milli and not pooled:
+        raise SpecError(
+            "demand",
+            f"a task of {gpus + milli / MILLI:g} GPUs; expected whole GPUs, or a share of one.",
+        )
+    binds = types is not None and (gpus or milli or bind_cpu_tasks)
+    asked = {"gpus": gpus, "milli": milli, "cores": cores, "mem": mem, "count": count}
+    allowed = largest = smallest = capacity = 0
+    for kind in node_kinds(nodes):
+        if binds and types is not None and kind.example.gpu_type not in types:
+            continue
+        allowed |= kind.members
+        room = _empty_room(kind.example, **asked, pooled=pooled)
+        if room:
+            largest = max(largest, room)
+            smallest = min(smallest or room, room)
+            capacity += room * kind.count
+    return DeviceDemand(
+        *(count, gpus, milli, cores, mem, allowed),
+        largest=largest,
+        smallest=smallest,
+        capacity=capacity,
     )
-
-
-def _empty_rooms(node: DeviceNode, columns: np.ndarray, *, pooled: bool) -> np.ndarray:
-    """Return how many tasks of each class's gang an empty node holds, Int array (k,)."""
-    room, gpus, milli, cores, mem = columns.T
-    if node.cores is not None:
-        room = np.where(cores > 0, np.minimum(room, node.cores // np.maximum(cores, 1)), room)
-    if node.mem is not None:
-        room = np.where(mem > 0, np.minimum(room, node.mem // np.maximum(mem, 1)), room)
-    if pooled:
-        amount = gpus * MILLI + milli
-        most = node.gpus * MILLI // np.maximum(amount, 1)
-        return np.asarray(np.where(amount > 0, np.minimum(room, most), room))
-    shares = np.minimum(room, node.gpus * (MILLI // np.maximum(milli, 1)))
-    wholes = np.minimum(room, node.gpus // np.maximum(gpus, 1))
-    return np.asarray(np.where(milli > 0, shares, np.where(gpus > 0, wholes, room)))
-
-
-def _allowed(kinds: Sequence[NodeKind], serves: np.ndarray) -> list[int]:
-    """Return the bitset of the nodes that serve each class.
-
-    Args:
-        kinds: the kinds of nodes.
-        serves: Bool array (kinds, k).
-    """
-    patterns, which = np.unique(serves.T, axis=0, return_inverse=True)
-    bits = [
-        sum(kind.members for kind, yes in zip(kinds, pattern, strict=True) if yes)
-        for pattern in patterns.tolist()
-    ]
-    return [bits[number] for number in which.reshape(-1).tolist()]
 
 
 @dataclass(frozen=True)
@@ -295,6 +221,22 @@ def node_kinds(nodes: Sequence[DeviceNode]) -> tuple[NodeKind, ...]:
         NodeKind(nodes[members[0]], len(members), sum(1 << index for index in members))
         for members in found.values()
     )
+
+
+def _empty_room(
+    node: DeviceNode, *, gpus: int, milli: int, cores: int, mem: int, count: int, pooled: bool
+) -> int:
+    """Return how many of ``count`` tasks an empty node holds."""
+    room = count
+    if cores and node.cores is not None:
+        room = min(room, node.cores // cores)
+    if mem and node.mem is not None:
+        room = min(room, node.mem // mem)
+    if pooled and (gpus or milli):
+        return min(room, node.gpus * MILLI // (gpus * MILLI + milli))
+    if milli:
+        return min(room, node.gpus * (MILLI // milli))
+    return min(room, node.gpus // gpus) if gpus else room
 
 
 def name_ranks(nodes: Sequence[DeviceNode]) -> list[int]:

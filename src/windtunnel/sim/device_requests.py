@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI, device_demands
+from windtunnel.cluster.demand_classes import device_demands
+from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI
 from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
