@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windtunnel import serving
 from windtunnel.energy.intensity import Series
-from windtunnel.serving.llm_alone import Alone
 from windtunnel.serving.llm_costs import LinearCost
+from windtunnel.serving.llm_limits import Alone
 
 COST = LinearCost(0.25, 0.125, 0.0625, 0.03125, 0.015625)
 POWER = serving.Power(90.0, 650.0, 420.0)

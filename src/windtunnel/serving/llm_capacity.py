@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
 from windtunnel.serving.fewest import fewest
-from windtunnel.serving.llm_alone import Alone
 from windtunnel.serving.llm_engine import LLM_DISPATCH
-from windtunnel.serving.llm_limits import AT_MOST, Limits
+from windtunnel.serving.llm_limits import AT_MOST, Alone, Limits
 from windtunnel.serving.llm_numbers import count
 from windtunnel.serving.llm_simulate import MOST_REPLICAS, simulate_llm
 
