@@ -18,11 +18,14 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
+from windtunnel.kernel.powered_search import PoweredSearch
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
+from windtunnel.kernel.promise_search import PromiseSearch
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
 from windtunnel.kernel.ranked import RANKED_ROOM
 from windtunnel.kernel.risen import Risen
+from windtunnel.kernel.rises import Rises
 from windtunnel.kernel.state import STATE_WAITING, State
 
 
@@ -43,7 +46,9 @@ class ConservativeRule(PreemptingRule):
 
     Attributes:
         promises: what waiting jobs are promised, what running ones hold.
-        risen: where there is more room than at the last decision.
+        search: makes new promises.
+        risen: lets jobs start earlier.
+        rises: where there is more room than at the last decision.
         running: jobs whose hold is entered.
         stay_of: the stay that it is for.
         known_end: when they were expected to end.
@@ -55,9 +60,11 @@ class ConservativeRule(PreemptingRule):
 
     announced: Announced
     promises: Promises
+    search: PoweredSearch
     profile: Profile
     on: NodeSteps
     risen: Risen
+    rises: Rises
     is_pool: cython.bint
     withholds: cython.bint
     num_nodes: cython.int
@@ -95,9 +102,12 @@ class ConservativeRule(PreemptingRule):
         self.is_pool, self.withholds = is_pool, withholds
         self.num_nodes = num_nodes
         self.num_sets = num_sets if withholds and not is_pool else 0
-        self.promises = Promises(state, admission, num_nodes, self.num_sets)
+        self.promises = Promises(state, num_nodes, self.num_sets)
+        search = PromiseSearch(self.promises, num_nodes)
+        self.search = PoweredSearch(search, admission)
         self.profile, self.on = self.promises.profile, self.promises.on
-        self.risen = Risen(self.promises)
+        self.risen = Risen(search)
+        self.rises = self.risen.rises
         count = max(state.num_jobs, 1)
         self.running, self.fresh = JobList(), JobList()
         self.some, self.broken = JobList(), JobList()
@@ -121,18 +131,18 @@ class ConservativeRule(PreemptingRule):
         changes: cython.longlong = self.free.changes
         if self.state.has_power:
             self.admission.capped = False
-            self.promises.know_cap()
+            self.search.know_cap()
         if self.preempts:
             self.preemption.walk(False)
         self._look(changes)
         if self.has_fallen:
             self._break()
         self._promise_broken()
-        if self.risen.everywhere:
+        if self.rises.everywhere:
             self._improve_all()
-        elif self.risen.count > 0:
+        elif self.rises.count > 0:
             self.risen.improve()
-        self.risen.clear()
+        self.rises.clear()
         self._promise_fresh()
         if self.state.has_power:
             self._start_in_order()
@@ -210,7 +220,7 @@ class ConservativeRule(PreemptingRule):
                 continue
             self.running.count -= 1
             self.running.job[at] = self.running.job[self.running.count]
-            self.risen.note(job, self.state.now, self.promises.stop[job])
+            self.rises.note(job, self.state.now, self.promises.stop[job], -1)
             self.promises.end_hold(job)
             if self.state.status[job] == STATE_WAITING:
                 self.fresh.add(job)
@@ -222,7 +232,7 @@ class ConservativeRule(PreemptingRule):
         self.known_end[job] = end
         self.promises.move_end(job, end)
         if self.promises.stop[job] < old:
-            self.risen.note(job, self.promises.stop[job], old)
+            self.rises.note(job, self.promises.stop[job], old, -1)
         elif self.promises.stop[job] > old:
             self._lose(job)
 
@@ -259,7 +269,7 @@ class ConservativeRule(PreemptingRule):
     def _let_go(self, job: cython.int) -> cython.void:
         """Lift the promise of a job that does not wait any more."""
         if self.promises.what[job] == PROMISE_MADE:
-            self.risen.note(job, self.promises.start[job], self.promises.stop[job])
+            self.rises.note(job, self.promises.start[job], self.promises.stop[job], -1)
         self.promises.lift(job)
 
     @compiled
@@ -337,7 +347,7 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _note_change(self, node: cython.int, is_more: cython.bint) -> cython.void:
         if is_more:
-            self.risen.note_node(node, self.state.now, ENDLESS)
+            self.rises.note_node(node, self.state.now, ENDLESS)
         else:
             self.has_fallen = True
             self.lossy[node] = True
@@ -422,7 +432,7 @@ class ConservativeRule(PreemptingRule):
             self.profile.need(step)
             self._close_from(self.announced.asleep[at], 0, -1, step)
         self._enter_kept()
-        self.risen.everywhere = True
+        self.rises.everywhere = True
 
     @compiled
     def _announce(self, change: cython.int) -> cython.void:
@@ -486,17 +496,17 @@ class ConservativeRule(PreemptingRule):
             start = self.promises.start[job]
             if start < self.state.now:
                 start = self.state.now
-            if self.promises.is_there(job, start):
+            if self.search.is_there(job, start):
                 self.promises.enter(job, start)
             else:
-                self.risen.note(job, start, self.promises.stop[job])
+                self.rises.note(job, start, self.promises.stop[job], -1)
                 self.broken.add(job)
 
     @compiled
     def _promise_broken(self) -> cython.void:
         """Promise those anew whose promise was lost, or who had none that they could wait for."""
         at: cython.int
-        if self.promises.num_never > 0 and (self.risen.everywhere or self.risen.count > 0):
+        if self.promises.num_never > 0 and (self.rises.everywhere or self.rises.count > 0):
             self._gather()
             for at in range(self.some.count):
                 if self.promises.what[self.some.job[at]] == PROMISE_NEVER:
@@ -504,7 +514,7 @@ class ConservativeRule(PreemptingRule):
                     self.broken.add(self.some.job[at])
             self.broken.sort(self.lines)
         for at in range(self.broken.count):
-            self.promises.promise(self.broken.job[at])
+            self.search.promise(self.broken.job[at])
         self.broken.count = 0
 
     # Promises that can be better.
@@ -524,7 +534,7 @@ class ConservativeRule(PreemptingRule):
                 job = self.some.job[at]
                 old = self.promises.start[job]
                 self.promises.lift(job)
-                found = self.promises.earliest(job, old)
+                found = self.search.earliest(job, old)
                 moved = moved or found < old
                 self.promises.enter(job, found if found < old else old)
 
@@ -554,7 +564,7 @@ class ConservativeRule(PreemptingRule):
         for at in range(self.fresh.count):
             job = self.fresh.job[at]
             self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
-            self.promises.promise(job)
+            self.search.promise(job)
         self.fresh.count = 0
 
     @compiled

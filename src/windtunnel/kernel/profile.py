@@ -2,7 +2,8 @@
 
 What is free on a node stands in the node's own steps (`windtunnel.kernel.node_steps`), sums in the
 steps of all. A step stands for the time until the next one. The steps of all are a chain, with an
-index by time; one that nobody needs any more goes.
+index by time: where units are summed up one for each time at which a job begins or ends, else those
+at which other nodes are empty than before. One that nobody needs any more goes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.bits import bit_at, count_bits
+from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
@@ -232,8 +234,39 @@ class Profile:
     def release(self, slot: cython.int) -> cython.void:
         """Undo one `need`: a step at which nothing changes goes."""
         self.uses[slot] -= 1
+        self._join(slot)
+
+    @compiled
+    def mark(self, time: cython.double) -> cython.void:
+        """Note that a job begins or ends at a time (s); inf = never."""
+        if self.counts_units and time < ENDLESS:
+            self.need(self.step_at(time))
+
+    @compiled
+    def unmark(self, time: cython.double) -> cython.void:
+        """Undo one `mark`, if its time is yet to come."""
+        if self.counts_units and self.time[self.head] < time < ENDLESS:
+            self.release(self.at_or_before(time))
+
+    @compiled
+    def step_before(self, time: cython.double) -> cython.int:
+        """Return the step that is just before a time to come."""
+        slot: cython.int = self.at_or_before(time)
+        return slot if self.time[slot] < time else self.before[slot]
+
+    @compiled
+    def _join(self, slot: cython.int) -> cython.void:
+        """Drop a step that nobody needs, if the same nodes are empty as before it."""
+        word: cython.int
+        earlier: cython.int = self.before[slot]
         if self.uses[slot] > 0 or slot == self.head:
             return
+        for word in range(self.words):
+            if (
+                self.idle_bits[slot * self.words + word]
+                != self.idle_bits[earlier * self.words + word]
+            ):
+                return
         self.index.remove(self.time[slot], 0)
         self.after[self.before[slot]] = self.after[slot]
         if self.after[slot] >= 0:
@@ -270,10 +303,10 @@ class Profile:
         units: cython.longlong,
         draw: cython.longlong,
         sign: cython.int,
-        first: cython.int,
-        last: cython.int,
+        since: cython.double,
+        until: cython.double,
     ) -> cython.void:
-        """Give back (1) or take (-1) what a job has in the steps from ``first`` until ``last``.
+        """Give back (1) or take (-1) what a job has for some time.
 
         Args:
             changes: (column, amount) pairs.
@@ -282,26 +315,34 @@ class Profile:
             units: GPU units, all in all.
             draw: nanowatts that it adds to the draw.
             sign: whether there is more room, or less.
-            first: the first step.
-            last: the step from which nothing changes; -1 = there is none.
+            since: when that begins, s; past is now.
+            until: when it ends, s; inf = never.
         """
         at: cython.longlong
+        slot: cython.int
+        last: cython.int
         if sign > 0:
             self.rises += 1
         for at in range(begin, end):
-            self._add_column(changes.node[at], sign * changes.grant[at], first, last)
-        if not self.counts_units and draw == 0:
+            self._add_column(changes.node[at], sign * changes.grant[at], since, until)
+        if not self.counts_units:
             return
-        while first != last:
-            self.total[first] += sign * units
-            self.drawn[first] -= sign * draw
-            first = self.after[first]
+        slot = self.step_at(since)
+        last = self.step_at(until) if until < ENDLESS else -1
+        while slot != last:
+            self.total[slot] += sign * units
+            self.drawn[slot] -= sign * draw
+            slot = self.after[slot]
 
     @compiled
     def _add_column(
-        self, column: cython.int, change: cython.longlong, first: cython.int, last: cython.int
+        self,
+        column: cython.int,
+        change: cython.longlong,
+        since: cython.double,
+        until: cython.double,
     ) -> cython.void:
-        """Let there be so much more of a column from one step until another."""
+        """Let there be so much more of a column for some time."""
         node: cython.int = column // self.width
         full: cython.longlong = self.full[column]
         at: cython.longlong
@@ -309,34 +350,38 @@ class Profile:
         end: cython.longlong
         step: cython.longlong
         is_full: cython.bint
-        slot: cython.int = first
         if change == 0:
             return
         self.on.open(node)
-        begin = self.on.cut(node, self.time[first])
+        begin = self.on.cut(node, since)
         end = self.on.behind[node]
-        if last >= 0:
-            end = self.on.cut(node, self.time[last])
+        if until < ENDLESS:
+            end = self.on.cut(node, until)
         for step in range(begin, end):
             at = step * self.on.stride + column - node * self.width
             is_full = self.on.value[at] == full
             self.on.value[at] += change
             if self.counts_idle and (is_full or self.on.value[at] == full):
-                if step > begin:
-                    slot = self.at_or_before(self.on.time[step])
-                self._count_idle(column, step, slot, -1 if is_full else 1)
+                self._count_idle(column, step, -1 if is_full else 1)
         self.on.join(node, end)
         self.on.join(node, begin)
 
     @compiled
     def _count_idle(
-        self, column: cython.int, step: cython.longlong, slot: cython.int, change: cython.int
+        self, column: cython.int, step: cython.longlong, change: cython.int
     ) -> cython.void:
-        """Let a column be all free during a step of its node, from ``slot`` on (1), or not (-1)."""
-        last: cython.bint = step + 1 == self.on.behind[column // self.width]
-        while slot >= 0 and (last or self.time[slot] < self.on.time[step + 1]):
+        """Let a column be all free during a step of its node (1), or not any more (-1)."""
+        first: cython.int = self.step_at(self.on.time[step])
+        slot: cython.int = first
+        last: cython.int = -1
+        if step + 1 < self.on.behind[column // self.width]:
+            last = self.step_at(self.on.time[step + 1])
+        while slot != last:
             self._set_idle(slot, column, change)
             slot = self.after[slot]
+        if last >= 0:
+            self._join(last)
+        self._join(first)
 
     @compiled
     def keeps_idle(

@@ -1,0 +1,283 @@
+"""`LineBlocks`: waiting jobs with a promise by line, in blocks that are looked at together.
+
+Who may start earlier by a time in which there is room is the first of a line that starts later than
+the time begins, and is not longer than it. Most blocks, and blocks of blocks, have nobody like it.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+from cython.cimports.libc.math import fabs
+
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.lines import Lines
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_NONE, Promises
+
+#: Two to these powers are jobs of a line that are looked at together before each by itself, and
+#: blocks of them likewise.
+BLOCKS_JOBS = cython.declare(cython.int, 4)
+BLOCKS_REACH = cython.declare(cython.int, 8)
+#: What roundings may make of a time, as a part of it.
+BLOCKS_SLACK = cython.declare(cython.double, 1e-12)
+
+
+@cython.final
+@cython.cclass
+class LineBlocks:
+    """What the jobs in the cells of `Lines` are promised.
+
+    A block is 2^`BLOCKS_JOBS` jobs of a line in order, a reach 2^`BLOCKS_REACH`. Reaches have their
+    numbers behind those of the blocks.
+
+    Args:
+        promises: what jobs are promised.
+
+    Attributes:
+        cell_of: where each waiting job stands in its line.
+        start_at: promised start of the job in each cell, s.
+        span_at: what it is expected to take, s; inf = it has no promise.
+        first_block: of each line.
+        first_reach: of each line.
+        most_span: what the longest of a line's jobs is expected to take, s.
+        least_span: what the shortest of a block's or reach's jobs is expected to take, s.
+        first_start, last_start: between when all promised starts of one are, s.
+    """
+
+    promises: Promises
+    lines: Lines
+    cell_of: cython.longlong[::1]
+    start_at: cython.double[::1]
+    span_at: cython.double[::1]
+    first_block: cython.int[::1]
+    first_reach: cython.int[::1]
+    most_span: cython.double[::1]
+    room: cython.longlong
+    least_span: cython.double[::1]
+    first_start: cython.double[::1]
+    last_start: cython.double[::1]
+
+    def __init__(self, promises: Promises) -> None:
+        self.promises, self.lines = promises, promises.state.lines
+        self.cell_of = numpy.zeros(max(promises.state.num_jobs, 1), dtype=numpy.int64)
+        self.start_at, self.span_at = numpy.zeros(0), numpy.zeros(0)
+        self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
+        self.first_reach = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
+        self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
+        self._grow_blocks(64)
+
+    def _grow_blocks(self, room: int) -> None:
+        self.room = 2 * room
+        self.least_span = numpy.zeros(2 * room)
+        self.first_start = numpy.zeros(2 * room)
+        self.last_start = numpy.zeros(2 * room)
+
+    def _grow_cells(self) -> None:
+        self.start_at = numpy.zeros(self.lines.slab.shape[0])
+        self.span_at = numpy.zeros(self.lines.slab.shape[0])
+
+    @compiled
+    def survey(self) -> cython.void:
+        """Note what the jobs of each block are like; the lines do not change until all is done."""
+        top: cython.int
+        line: cython.int
+        cell: cython.longlong
+        at: cython.longlong
+        job: cython.int
+        block: cython.int = -1
+        reach: cython.int
+        most: cython.longlong = (self.lines.count >> BLOCKS_JOBS) + self.lines.num_tops
+        reaches: cython.longlong = (self.lines.count >> BLOCKS_REACH) + self.lines.num_tops
+        if most + reaches > self.room:
+            with cython.gil:
+                self._grow_blocks(most + reaches)
+        if self.start_at.shape[0] < self.lines.slab.shape[0]:
+            with cython.gil:
+                self._grow_cells()
+        reach = cython.cast(cython.int, most) - 1
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            self.first_block[line] = block + 1
+            self.first_reach[line] = reach + 1
+            self.most_span[line] = PROMISE_LEAST
+            for at in range(self.lines.length[line]):
+                if at & ((1 << BLOCKS_JOBS) - 1) == 0:
+                    block += 1
+                    self._begin_group(block)
+                if at & ((1 << BLOCKS_REACH) - 1) == 0:
+                    reach += 1
+                    self._begin_group(reach)
+                cell = self.lines.begin[line] + at
+                job = self.lines.slab[cell]
+                self.cell_of[job] = cell
+                self.span_at[cell] = ENDLESS
+                self.start_at[cell] = -ENDLESS
+                if self.promises.what[job] != PROMISE_NONE:
+                    self.span_at[cell] = self.promises.planned(job)
+                    self.start_at[cell] = self.promises.start[job]
+                    self.most_span[line] = max(self.most_span[line], self.span_at[cell])
+                    self._add_to_group(block, cell)
+                    self._add_to_group(reach, cell)
+
+    @compiled
+    def _begin_group(self, group: cython.int) -> cython.void:
+        """Let a block or reach have no jobs."""
+        self.least_span[group] = ENDLESS
+        self.first_start[group] = ENDLESS
+        self.last_start[group] = -ENDLESS
+
+    @compiled
+    def _add_to_group(self, group: cython.int, cell: cython.longlong) -> cython.void:
+        """Note what the job of a cell is like, of a block or reach."""
+        self.least_span[group] = min(self.least_span[group], self.span_at[cell])
+        self.first_start[group] = min(self.first_start[group], self.start_at[cell])
+        self.last_start[group] = max(self.last_start[group], self.start_at[cell])
+
+    @compiled
+    def move_cell(self, line: cython.int, cell: cython.longlong) -> cython.void:
+        """Note that the job of a cell starts earlier now."""
+        old: cython.double = self.start_at[cell]
+        first: cython.longlong = self.lines.begin[line]
+        length: cython.longlong = self.lines.length[line]
+        block: cython.int = self._block_of(line, cell)
+        reach: cython.int = self._reach_of(line, cell)
+        at: cython.longlong = (cell - first) >> BLOCKS_JOBS << BLOCKS_JOBS
+        end: cython.longlong = min(at + (1 << BLOCKS_JOBS), length)
+        other: cython.int
+        last: cython.int
+        self.start_at[cell] = self.promises.start[self.lines.slab[cell]]
+        self.first_start[block] = min(self.first_start[block], self.start_at[cell])
+        self.first_start[reach] = min(self.first_start[reach], self.start_at[cell])
+        if old < self.last_start[block]:
+            return
+        self.last_start[block] = -ENDLESS
+        while at < end:
+            self.last_start[block] = max(self.last_start[block], self.start_at[first + at])
+            at += 1
+        if old < self.last_start[reach]:
+            return
+        self.last_start[reach] = -ENDLESS
+        at = (cell - first) >> BLOCKS_REACH << BLOCKS_REACH
+        end = min(at + (1 << BLOCKS_REACH), length)
+        other = self._block_of(line, first + at)
+        last = self._block_of(line, first + end - 1) + 1
+        while other < last:
+            self.last_start[reach] = max(self.last_start[reach], self.last_start[other])
+            other += 1
+
+    @compiled
+    def _block_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
+        return self.first_block[line] + cython.cast(
+            cython.int, (cell - self.lines.begin[line]) >> BLOCKS_JOBS
+        )
+
+    @compiled
+    def _reach_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
+        return self.first_reach[line] + cython.cast(
+            cython.int, (cell - self.lines.begin[line]) >> BLOCKS_REACH
+        )
+
+    @compiled
+    def _begins_reach(self, line: cython.int, cell: cython.longlong) -> cython.bint:
+        return (cell - self.lines.begin[line]) & ((1 << BLOCKS_REACH) - 1) == 0
+
+    @compiled
+    def _block_end(
+        self, line: cython.int, cell: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return where the block of a cell ends, or the search does."""
+        begin: cython.longlong = self.lines.begin[line]
+        return min(end, begin + ((((cell - begin) >> BLOCKS_JOBS) + 1) << BLOCKS_JOBS))
+
+    @compiled
+    def cell_behind(self, line: cython.int, job: cython.int) -> cython.longlong:
+        """Return where in a line those stand who are behind a job; -1 = behind nobody."""
+        if job < 0:
+            return self.lines.begin[line]
+        if self.lines.line_of[job] == line:
+            return self.cell_of[job] + 1
+        return self.lines.place_of(line, job)
+
+    # Who may start earlier.
+
+    @compiled
+    def room_of(self, begin: cython.double, end: cython.double) -> cython.double:
+        """Return how long jobs are at most that fit into a time, and some more, s."""
+        return (
+            (end - begin) + BLOCKS_SLACK * (fabs(begin) + fabs(end)) if end < ENDLESS else ENDLESS
+        )
+
+    @compiled
+    def first_in(
+        self,
+        line: cython.int,
+        cell: cython.longlong,
+        end: cython.longlong,
+        begin: cython.double,
+        room: cython.double,
+        until: cython.double,
+    ) -> cython.longlong:
+        """Return the first cell whose job may move to ``begin``, or up to its own place.
+
+        Args:
+            line: where to look.
+            cell: from where on.
+            end: until where.
+            begin: jobs that start later count, s.
+            room: if they take that long at most, s;
+            until: or start until then, s.
+        """
+        group: cython.int
+        last: cython.longlong
+        while cell < end:
+            if self._begins_reach(line, cell):
+                group = self._reach_of(line, cell)
+                if self.last_start[group] <= begin or (
+                    self.least_span[group] > room and self.first_start[group] > until
+                ):
+                    cell += 1 << BLOCKS_REACH
+                    continue
+            last = self._block_end(line, cell, end)
+            group = self._block_of(line, cell)
+            if self.last_start[group] > begin and (
+                self.least_span[group] <= room or self.first_start[group] <= until
+            ):
+                while cell < last:
+                    if self.start_at[cell] > begin and (
+                        self.span_at[cell] <= room or self.start_at[cell] <= until
+                    ):
+                        return cell
+                    cell += 1
+            cell = last
+        return end
+
+    @compiled
+    def first_around(
+        self,
+        line: cython.int,
+        cell: cython.longlong,
+        end: cython.longlong,
+        begin: cython.double,
+        until: cython.double,
+    ) -> cython.longlong:
+        """Return the first cell whose job has its place in a time from ``begin`` to ``until``."""
+        last: cython.longlong
+        while cell < end:
+            if (
+                self._begins_reach(line, cell)
+                and self.first_start[self._reach_of(line, cell)] >= until
+            ):
+                cell += 1 << BLOCKS_REACH
+                continue
+            last = self._block_end(line, cell, end)
+            if self.first_start[self._block_of(line, cell)] < until:
+                while cell < last:
+                    if (
+                        self.start_at[cell] < until
+                        and self.promises.stop[self.lines.slab[cell]] > begin
+                    ):
+                        return cell
+                    cell += 1
+            cell = last
+        return end

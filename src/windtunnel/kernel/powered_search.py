@@ -1,0 +1,165 @@
+"""`PoweredSearch`: when and where a job fits at the earliest, within the power cap."""
+
+from __future__ import annotations
+
+import cython
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.announced import Announced
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.profile import Profile
+from windtunnel.kernel.promise_search import PromiseSearch
+from windtunnel.kernel.promises import Promises
+from windtunnel.kernel.state import State
+
+
+@cython.final
+@cython.cclass
+class PoweredSearch:
+    """Makes promises, and knows which power caps there will be.
+
+    Args:
+        search: looks for room.
+        admission: knows what jobs draw.
+
+    Attributes:
+        cap_w: the power cap that holds now, W; -1 = it is not known yet.
+    """
+
+    search: PromiseSearch
+    promises: Promises
+    state: State
+    profile: Profile
+    admission: Admission
+    announced: Announced
+    cap_w: cython.double
+    found_draw: cython.longlong
+
+    def __init__(self, search: PromiseSearch, admission: Admission) -> None:
+        self.search, self.promises = search, search.promises
+        self.state, self.profile = search.state, search.profile
+        self.admission, self.announced = admission, admission.announced
+        self.cap_w = -1.0
+
+    @compiled
+    def promise(self, job: cython.int) -> cython.void:
+        """Promise a job that has no promise the first start at which it delays nobody."""
+        start: cython.double = self.earliest(job, ENDLESS)
+        self.promises.enter(job, start)
+
+    @compiled
+    def earliest(self, job: cython.int, limit: cython.double) -> cython.double:
+        """Return the first start before ``limit`` at which a job fits; its place is noted then.
+
+        inf = there is none. The job has no promise in the profile.
+        """
+        if self.state.has_power:
+            return self._earliest_powered(job, limit)
+        return self.search.earliest(job, limit)
+
+    @compiled
+    def is_there(self, job: cython.int, start: cython.double) -> cython.bint:
+        """Return whether the place of a job without a promise is free to it from ``start`` on."""
+        stop: cython.double = self.promises.stop_of(job, start)
+        if self.state.has_power and self.promises.draw[job] > (
+            self._budget(self._cap_at(start))
+            - self.profile.most_drawn(self.profile.at_or_before(start), stop)
+        ):
+            return False
+        return self.promises.has_spare(job, start, stop, True)
+
+    @compiled
+    def know_cap(self) -> cython.void:
+        """See which cap holds now, though it may be that the source has yet to say so."""
+        row: cython.int = self.announced.provide_row(self.announced.next_row, self.state.now)
+        if self.cap_w < 0.0:
+            self.cap_w = self.state.cap_w
+        while row < self.announced.num_rows and self.announced.row_time[row] <= self.state.now:
+            self.cap_w = self.announced.row_cap[row]
+            row += 1
+
+    @compiled
+    def _cap_at(self, time: cython.double) -> cython.double:
+        """Return the power cap that holds at a time to come, W."""
+        cap_w: cython.double = self.cap_w
+        row: cython.int = self.announced.next_row
+        row = self.announced.provide_row(row, time)
+        while row < self.announced.num_rows and self.announced.row_time[row] <= time:
+            cap_w = self.announced.row_cap[row]
+            row += 1
+        return cap_w
+
+    @compiled
+    def _budget(self, cap_w: cython.double) -> cython.longlong:
+        """Return what jobs may add to the draw under a cap, nanowatts."""
+        budget: cython.longlong = self.state.budget_at(cap_w)
+        return budget if budget > 0 else 0
+
+    @compiled
+    def _earliest_powered(self, job: cython.int, limit: cython.double) -> cython.double:
+        """Return what `earliest` does, where there is a power cap.
+
+        A job may start, too, when the cap changes; what holds then must do for all of its time.
+        """
+        row: cython.int = self.announced.next_row
+        step: cython.int = self.profile.head
+        following: cython.int
+        time: cython.double = self.profile.time[step]
+        last: cython.double = self.profile.last_time()
+        cap_w: cython.double = self.cap_w
+        self.search.look_for(job)
+        while time < limit:
+            if self._fits_powered(job, step, time, self._budget(cap_w)):
+                self.promises.draw[job] = self.found_draw
+                self.promises.keep_place(
+                    job, self.search.scratch.place, 0, self.search.scratch.place.count
+                )
+                return time
+            following = self.profile.after[step]
+            time = ENDLESS if following < 0 else self.profile.time[following]
+            row = self.announced.provide_row(row, last)
+            if row < self.announced.num_rows and self.announced.row_time[row] < time:
+                time = self.announced.row_time[row]
+            while row < self.announced.num_rows and self.announced.row_time[row] <= time:
+                cap_w = self.announced.row_cap[row]
+                row = self.announced.provide_row(row + 1, last)
+            if following >= 0 and self.profile.time[following] <= time:
+                step = following
+        return ENDLESS
+
+    @compiled
+    def _fits_powered(
+        self, job: cython.int, step: cython.int, time: cython.double, budget: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits, with its power, from a time within a step on."""
+        stop: cython.double
+        if self.profile.total[step] < self.search.units:
+            return False
+        self.search.look_at_nodes(step)
+        self.search.meet(time)
+        if not self._fits_within(job, time, budget - self.profile.drawn[step]):
+            return False
+        stop = self.promises.stop_of(job, time)
+        self.search.meet(stop)
+        return self._fits_within(job, time, budget - self.profile.most_drawn(step, stop))
+
+    @compiled
+    def _fits_within(
+        self, job: cython.int, time: cython.double, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits what steps have in common, and adds no more to the draw.
+
+        As in `windtunnel.kernel.admission.Admission.fit_in`. ``found_draw`` has what it adds.
+        """
+        kind: cython.int
+        if not self.search.fits_as(self.search.kind, time):
+            return False
+        self.found_draw = self.admission.floor(self.search.scratch, job)
+        if self.found_draw <= spare:
+            return True
+        kind = self.admission.cheap_kind(job, spare)
+        if kind < 0 or not self.search.fits_as(kind, time):
+            return False
+        self.found_draw = self.admission.floor(self.search.scratch, job)
+        return self.found_draw <= spare
