@@ -19,6 +19,8 @@ from windtunnel.sim import problem as problems
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import pyarrow as pa
+
     from windtunnel.sim.problem import Problem
 
 #: Rows of the closing table: (what, figure, target).
@@ -71,6 +73,15 @@ def million() -> Problem:
 @pytest.fixture(scope="session")
 def hundred_thousand() -> Problem:
     return _problem(100_000)
+
+
+@pytest.fixture(scope="session")
+def all_at_once() -> pa.Table:
+    """Eight thousand jobs that come at once, with estimates that are 2 to 10 times too long."""
+    workload = golden_workload(8_000)
+    loose = np.random.default_rng(1).uniform(2, 10, 8_000)
+    workload |= {"submit_time": np.zeros(8_000), "estimate": workload["duration"] * loose}
+    return schema.as_jobs(workload)
 
 
 @pytest.fixture(scope="session")

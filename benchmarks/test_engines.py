@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from conftest import golden_workload
 from windtunnel.placements.whole import BestFit
 from windtunnel.policies import resolve_policy
 from windtunnel.schema import as_jobs
@@ -17,6 +16,8 @@ from windtunnel.sim import flying, reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
 
     from conftest import Figures
     from windtunnel.sim.problem import Problem
@@ -129,13 +130,11 @@ def test_backfilling(
     figures.rate(f"{policy}, 20,000 jobs on {cluster}, whole call", 20_000, seconds, target)
 
 
-def test_conservative_all_at_once(figures: Figures, cpu_seconds: Callable[..., float]) -> None:
-    """Estimates are 2 to 10 times too long: at each completion some 200 promises move."""
-    workload = golden_workload(8_000)
-    loose = np.random.default_rng(1).uniform(2, 10, 8_000)
-    workload |= {"submit_time": np.zeros(8_000), "estimate": workload["duration"] * loose}
-    jobs = as_jobs(workload)
-    seconds = cpu_seconds(lambda: wt.simulate(jobs, "64x8", "conservative"), rounds=1)
+def test_conservative_all_at_once(
+    figures: Figures, cpu_seconds: Callable[..., float], all_at_once: pa.Table
+) -> None:
+    """At each completion some 200 promises move."""
+    seconds = cpu_seconds(lambda: wt.simulate(all_at_once, "64x8", "conservative"), rounds=1)
     figures.amount("conservative, 8,000 jobs at once on 64x8, whole call", seconds, "CPU s", 5.0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from windtunnel.cluster.devices import DeviceNode, device_demand
 from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool
 from windtunnel.cluster.free_devices import FreeDevices
-from windtunnel.placements import best_fit
+from windtunnel.placements.whole import BestFit
 
 SIZES = (4, 2, 4, 0)
 ACTIONS = st.lists(
@@ -82,8 +82,8 @@ def test_a_copy_is_independent() -> None:
 def test_nothing_is_placed_on_hidden_nodes() -> None:
     free = FreeNodes((4, 4))
     free.withhold(0)
-    assert best_fit.BestFit().place(free, demand(4)) == [(1, 4)]
-    assert best_fit.BestFit().place(free, demand(8)) is None
+    assert BestFit().place(free, demand(4)) == [(1, 4)]
+    assert BestFit().place(free, demand(8)) is None
     assert not free.fits([(0, 4)], demand(4))
     assert free.opened((0,)).fits([(0, 4)], demand(4))
 

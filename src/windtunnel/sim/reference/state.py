@@ -7,6 +7,7 @@ do to them stands in `windtunnel.sim.reference.lent`.
 
 from __future__ import annotations
 
+import heapq
 import math
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ class State(Room):
         left: work left when the job waits, or when its stay began.
         owed: what the job pays at its next start, s.
         has_rates: some stay was at another rate than 1.
-        most_in_use: the most nodes in use since somebody asked.
+        most_in_use: the most nodes in use since somebody asked, where some may sleep.
         moving: a job is on its way from one place to another, which nobody is told.
         budget: what may be added to the draw, nanowatts.
         capped: somebody waits for power alone, as far as has been tried at this decision.
@@ -82,6 +83,10 @@ class State(Room):
         self.restarts, self.to_restart = [0] * jobs, set[int]()
         self.has_rates = self.moving = self.capped = self.is_stopped = False
         self.most_in_use = self.budget = self.changes = 0
+        self.counts_nodes = rules.power is not None and rules.power.sleep is not None
+        self._was_slow = False
+        #: When stays would complete: (s, number, stay), some of them out of date.
+        self._ends: list[tuple[float, int, Stay]] = []
         #: Classes that were refused since there was more room or power last, and whether for want
         #: of power.
         self._refused: dict[int, bool] = {}
@@ -130,9 +135,11 @@ class State(Room):
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
-        self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
+        if self.counts_nodes:
+            self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
             self.pace.enter(job, place.where)
         if job in self.to_restart:
@@ -178,6 +185,7 @@ class State(Room):
         """Let a running job go on at another rate."""
         stay = self.running[job]
         stay.advance(self.now, rate)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         left = self.estimate_left(job, stay.reached.left) / rate
         stay.expected = self.now + max(stay.resumed - self.now, 0.0) + left
         self.changes += 1
@@ -192,6 +200,9 @@ class State(Room):
 
         ``slow``: by how much power limits slow running jobs.
         """
+        if self.pace is None and not (slow or self._was_slow or self.has_rates):
+            return
+        self._was_slow = bool(slow)
         for job, stay in self.running.items():
             rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
             rate /= slow.get(job, 1.0)
@@ -232,8 +243,12 @@ class State(Room):
 
     def ending(self) -> Stay | None:
         """Return the stay that completes next: of several the first that began; None = nobody."""
-        stays = self.running.values()
-        return min(stays, key=lambda stay: (stay.due, stay.number), default=None)
+        while self._ends:
+            due, _, stay = self._ends[0]
+            if self.running.get(stay.job) is stay and stay.due == due:
+                return stay
+            heapq.heappop(self._ends)
+        return None
 
     def attained(self, job: int) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
