@@ -215,3 +215,7 @@ class SlurmLimits:
     def use_seconds(self, meter: int, seconds: float) -> None:
         """Say how many processor-seconds a meter has used."""
         self.used[meter * METER_COLUMNS + METER_SECONDS] = int(seconds)
+
+    def run_on(self, meter: int, seconds: int) -> None:
+        """Say that jobs of a meter that run may use so many processor-seconds less than before."""
+        self.used[meter * METER_COLUMNS + METER_RUN_SECONDS] -= seconds

@@ -199,6 +199,7 @@ class Policy:
         chooses_nodes: the policy keeps books of the nodes' cores and memory and says where each job
             goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
         loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
+        lets_wait: jobs may wait for ever under limits of its own: the run then ends without them.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.foresight`).
@@ -221,6 +222,7 @@ class Policy:
     elastic: bool = False
     chooses_nodes: bool = False
     loses: bool = False
+    lets_wait: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.

@@ -45,7 +45,9 @@ class Driver(Decisions):
 
     def __init__(self, run: KernelRun) -> None:
         JobView.register(kernel.JobView)
-        super().__init__(run.policy, run.problem, run.works, may_wait=run.rules.may_wait)
+        super().__init__(
+            run.policy, run.problem, run.works, may_wait=run.rules.may_wait(run.policy)
+        )
         self.run, self.state, self.free, self.shapes = run, run.state, run.free, run.shapes
         self.kinds = (Start, Preempt)
         count = max(len(self.problem.rows), 1)

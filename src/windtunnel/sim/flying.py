@@ -137,7 +137,7 @@ class Flying:
         """
         if not self.sim.has_given_up:
             return self.sim.next_alarm < math.inf or not self._nothing_will_change()
-        if not self.sources:
+        if not self.run.rules.may_wait(self.run.policy):
             message = f"starts none of {self.state.counts[1]} waiting jobs on an idle cluster"
             raise PolicyError(self.run.policy.label, message, time=self.sim.now)
         return False

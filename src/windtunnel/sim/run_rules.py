@@ -48,10 +48,9 @@ class Rules:
     elastic: Elastic | None = None
     record: bool = False
 
-    @property
-    def may_wait(self) -> bool:
-        """Whether jobs may wait for ever: room or power that they ask for may be gone."""
-        return self.disruptions is not None or self.power is not None
+    def may_wait(self, policy: Policy) -> bool:
+        """Return whether jobs may wait for ever: room, power or a limit of theirs may be gone."""
+        return self.disruptions is not None or self.power is not None or policy.lets_wait
 
     def patience(self, policy: Policy) -> float:
         """Return the seconds after which all that there is to have has been there, once, s.
@@ -71,4 +70,4 @@ class Rules:
         decides = policy.tier == 3 and not policy.in_numbers  # noqa: PLR2004 - the tier's name
         cap = None if self.power is None else self.power.cap
         beats = self.decide_every is not None and cap is not None and cap.period < math.inf
-        return self.may_wait and policy.every is None and not decides and not beats
+        return self.may_wait(policy) and policy.every is None and not decides and not beats

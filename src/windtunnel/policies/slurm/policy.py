@@ -92,6 +92,7 @@ class SlurmRun(Policy):
         self._put_back = 0
         self._again: set[int] = set()
         self.loses = any(map(any, tables.preempting.rules["rank"]))
+        self.lets_wait = self.controller.minutes.may_run_out
         self._wake = math.inf
         site = tables.site
         self.parameters = {

@@ -35,7 +35,7 @@ class Clock:
         policy = state.policy
         self.state, self.every, self.interval = state, policy.every, rules.decide_every
         self.at_rounds_only = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
-        self.may_wait, self.patience = rules.may_wait, rules.patience(policy)
+        self.may_wait, self.patience = rules.may_wait(policy), rules.patience(policy)
         self.settles = rules.settles(policy)
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds = self._starts = self._idle = self._quiet = 0

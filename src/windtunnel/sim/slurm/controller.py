@@ -12,6 +12,7 @@ import heapq
 import math
 from typing import TYPE_CHECKING
 
+from windtunnel.sim.slurm.minutes import Minutes
 from windtunnel.sim.slurm.preempting import REQUEUE
 from windtunnel.sim.slurm.priority import BASIC_FIRST, Multifactor
 from windtunnel.sim.slurm.shares import Shares
@@ -65,6 +66,7 @@ class Controller:
         self.waiting: set[int] = set()
         self.running: set[int] = set()
         self.shares = Shares(site.associations, self.priority)
+        self.minutes = Minutes(tables, self.shares.decay)
         self.multifactor = Multifactor(site)
         self.stopped: list[int] = []
         self.stuck = 0
@@ -120,6 +122,7 @@ class Controller:
         """Let a running job have given back its nodes."""
         second = math.floor(now)
         self._use(job, second)
+        self.minutes.end(job)
         self.loops.leave_now(job)
         self.running.discard(job)
         if self._defers:
@@ -283,11 +286,15 @@ class Controller:
         if now > since and self.priority.multifactor:
             request = self.requests[job]
             cpus = sum(cpus for _, cpus in self.tables.stays.of(job))
-            self.shares.add(request.account, request.user, cpus, now - since)
+            qos = self.tables.meters.qos.get(request.qos)
+            weight = 1.0 if qos is None else qos.usage_factor
+            self.shares.add(request.account, request.user, cpus * weight, now - since)
+            self.minutes.use(job, cpus, weight, now - since)
 
     def _calculate(self, now: int) -> None:
         """Work out all priorities anew, and what was used since the last time."""
         self.shares.age(now - self._calculated)
+        self.minutes.age(now - self._calculated)
         self.shares.settle()
         for job in sorted(self.running):
             self._use(job, now)

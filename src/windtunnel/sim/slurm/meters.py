@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from windtunnel.sim.slurm.requests import SlurmRequest
     from windtunnel.site.slurm import (
         SlurmAssociation,
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
 #: The kernel's columns, in order: `windtunnel.kernel.slurm_limits`.
 COLUMNS = ("Cpu", "Mem", "Node", "GRES", "Jobs", "CPURunMinutes", "CPUMinutes")
+RUN_MINUTES, MINUTES = 5, 6
 #: Reasons by kind of meter and column.
 GROUP_QOS, USER_QOS, ACCOUNT_QOS, GROUP_ASSOC, USER_ASSOC = range(5)
 _REASONS = (
@@ -61,6 +60,7 @@ class Meters:
     Attributes:
         limits: a row each, by `COLUMNS`; -1 = no limit.
         kinds: what each is, as the rows of reasons.
+        is_kept: whether what is used never decays.
     """
 
     def __init__(self, site: SlurmSite) -> None:
@@ -71,6 +71,7 @@ class Meters:
         self.associations = {(a.account, a.user): a for a in site.associations}
         self.limits: list[list[int]] = []
         self.kinds: list[int] = []
+        self.is_kept: list[bool] = []
         #: Which meter counts (kind, QOS or account, user).
         self._known: dict[tuple[int, str, str], int] = {}
 
@@ -104,7 +105,12 @@ class Meters:
             (ACCOUNT_QOS, request.account, _row(b.account, b.account_jobs)),
             (USER_QOS, request.user, _row(b.user, b.user_jobs)),
         ]
-        return [self._meter((kind, qos.name, who), row) for kind, who, row in rows if max(row) >= 0]
+        kept = "NoDecay" in qos.flags
+        return [
+            self._meter((kind, qos.name, who), row, is_kept=kept)
+            for kind, who, row in rows
+            if max(row) >= 0
+        ]
 
     def _of_association(self, association: SlurmAssociation) -> list[int]:
         b = association.bounds
@@ -115,11 +121,12 @@ class Meters:
         key = association.account, association.user
         return [self._meter((kind, *key), row) for kind, row in rows if max(row) >= 0]
 
-    def _meter(self, name: tuple[int, str, str], row: list[int]) -> int:
+    def _meter(self, name: tuple[int, str, str], row: list[int], *, is_kept: bool = False) -> int:
         if name not in self._known:
             self._known[name] = len(self.limits)
             self.limits.append(row)
             self.kinds.append(name[0])
+            self.is_kept.append(is_kept)
         return self._known[name]
 
     def never(self, request: SlurmRequest, partition: SlurmPartition) -> str:
@@ -163,10 +170,3 @@ def _row(
     seconds = [_MINUTE * (part or {})["cpu"] if "cpu" in (part or {}) else -1
                for part in (run_minutes, minutes)]  # fmt: skip
     return [*(tres.get(name, -1) for name in _TRES), -1 if jobs is None else jobs, *seconds]
-
-
-def meters_of(
-    meters: Meters, requests: Sequence[SlurmRequest], partitions: Sequence[SlurmPartition]
-) -> list[list[int]]:
-    """Return each job's meters; those of its first partition's QOS where it has several."""
-    return [meters.of(r, p) for r, p in zip(requests, partitions, strict=True)]

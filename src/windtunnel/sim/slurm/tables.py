@@ -9,7 +9,7 @@ import numpy as np
 
 from windtunnel import kernel
 from windtunnel.errors import SpecError, quote
-from windtunnel.sim.slurm.meters import Meters, meters_of
+from windtunnel.sim.slurm.meters import Meters
 from windtunnel.sim.slurm.preempting import Preempting
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class SlurmTables:
         requests: the jobs.
 
     Attributes:
-        loops: the kernel's `SlurmLoops`.
+        loops: the kernel's `SlurmLoops`; ``limits`` are its `SlurmLimits`.
+        own_meters: each job's meters; those of its first partition's QOS where it has several.
         node_number, part_number: by name.
         settings: the whole numbers of ``SchedulerParameters``; ``bf_window`` in seconds.
         never: why a job can never start, by its number.
@@ -138,7 +139,7 @@ class SlurmTables:
             [node.weight for node in nodes],
         )
 
-    def _limit(self, job: int) -> int:
+    def limit(self, job: int) -> int:
         """Return a job's time limit, s, in whole minutes."""
         request, parts = self.requests[job], self.partitions[job]
         limit = request.limit
@@ -193,7 +194,7 @@ class SlurmTables:
             "node_gpus": [r.node_gpus for r in requests],
             "exclusive": [r.exclusive or any(p.exclusive for p in of)
                           for r, of in zip(requests, parts, strict=True)],
-            "limit": [self._limit(job) for job in range(len(requests))],
+            "limit": [self.limit(job) for job in range(len(requests))],
             "array": [self.arrays.get(r.array, -1) for r in requests],
             "task": [r.task for r in requests],
             "mask": [self._mask(r) for r in requests],
@@ -204,10 +205,11 @@ class SlurmTables:
             "cpu_memory": [m for _, m in memory],
         }  # fmt: skip
         first = [of[0] if of else self.site.partitions[0] for of in parts]
+        self.own_meters = [self.meters.of(r, part) for r, part in zip(requests, first, strict=True)]
         return kernel.SlurmJobs(
             columns,
             [sorted(self.part_number[p.name] for p in of) for of in parts],
-            meters_of(self.meters, requests, first),
+            self.own_meters,
         )
 
     def _qos(self, request: SlurmRequest) -> int:
@@ -230,7 +232,7 @@ class SlurmTables:
                 "switches": self._switches(),
             },
         )
-        limits = kernel.SlurmLimits(
+        self.limits = kernel.SlurmLimits(
             jobs, self.meters.limits, self.meters.kinds, count, safe="safe" in site.settings.enforce
         )
         settings = self.settings | {
@@ -259,7 +261,7 @@ class SlurmTables:
         rules = self.preempting.rules
         victims = kernel.SlurmVictims(self.nodes, jobs, self.stays, choice, rules)
         return kernel.SlurmLoops(
-            self.nodes, jobs, self.stays, choice, limits, licenses, victims, tables, settings
+            self.nodes, jobs, self.stays, choice, self.limits, licenses, victims, tables, settings
         )
 
     def hold_tables(self, reservations: Sequence[SlurmReservation]) -> dict[str, Any]:
