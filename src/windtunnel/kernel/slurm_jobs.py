@@ -15,7 +15,7 @@ SLURM_PENDING = cython.declare(cython.int, 1)
 SLURM_RUNNING = cython.declare(cython.int, 2)
 SLURM_OVER = cython.declare(cython.int, 3)
 
-#: Why a job waits; the texts are in `windtunnel.site.slurm.reasons`.
+#: Why a job waits; the texts are in `windtunnel.sim.slurm.meters`.
 SLURM_NO_REASON = cython.declare(cython.int, 0)
 SLURM_PRIORITY = cython.declare(cython.int, 1)
 SLURM_RESOURCES = cython.declare(cython.int, 2)
