@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel.cli import demo as module
-from windtunnel.cli.opening import TraceWish
+from windtunnel.cli.opening import TraceRequest
 from windtunnel.traces.open import open_trace
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No Philly on this machine, and the synthetic trace with 300 jobs only."""
     monkeypatch.delenv("WINDTUNNEL_DATA", raising=False)
     monkeypatch.setenv("WINDTUNNEL_CACHE", str(tmp_path / "cache"))
-    full = TraceWish.options
+    full = TraceRequest.options
 
-    def fewer(self: TraceWish, **more: bool) -> dict[str, Any]:
+    def fewer(self: TraceRequest, **more: bool) -> dict[str, Any]:
         return {**full(self, **more), "jobs": 300}
 
-    monkeypatch.setattr(TraceWish, "options", fewer)
+    monkeypatch.setattr(TraceRequest, "options", fewer)
 
 
 @pytest.mark.slow

@@ -80,8 +80,8 @@ def test_on_the_nodes_of_philly(data_dir: Path, name: str) -> None:
 def test_a_sleeping_cluster_by_hand() -> None:
     # 4 nodes of 2 GPUs, one job of 1 GPU for 1 h, then after a pause one that needs 3 nodes.
     jobs = {"submit_time": [0, 7200], "duration": [3600, 600], "num_gpus": [1, 6]}
-    wish = {"buffer": 1, "wake_time": 60, "step": 600, "forecast": "last", "fut": 0, "his": 0}
-    run = wt.simulate(jobs, "4x2", "fifo", power=MODEL, node_sleep=wish)
+    request = {"buffer": 1, "wake_time": 60, "step": 600, "forecast": "last", "fut": 0, "his": 0}
+    run = wt.simulate(jobs, "4x2", "fifo", power=MODEL, node_sleep=request)
     # At 600 s one node is in use and one more is the buffer: two sleep. From the job's end on no
     # node is in use; the rule lets one more sleep at the step after (used = 1 at most before).
     record = run.flight.power
@@ -119,14 +119,21 @@ def test_everybody_runs_though_nodes_sleep(
     names = ("submit_time", "duration", "num_gpus")
     jobs: dict[str, Any] = dict(zip(names, map(list, zip(*cases, strict=True)), strict=True))
     easy = easy and policy in ("fifo", "sjf", "fair-share")
-    wish = {"buffer": buffer, "wake_time": 100, "forecast": forecast, "fut": 0, "his": 0, "keep": 2}
+    request = {
+        "buffer": buffer,
+        "wake_time": 100,
+        "forecast": forecast,
+        "fut": 0,
+        "his": 0,
+        "keep": 2,
+    }
     options: dict[str, Any] = {
         "queueing": "easy" if easy else None,
         "estimates": "perfect" if easy else None,
         "engine": "reference",
     }
     awake = wt.simulate(jobs, "4x4", policy, **options)
-    run = wt.simulate(jobs, "4x4", policy, node_sleep=wish, power=MODEL, **options)
+    run = wt.simulate(jobs, "4x4", policy, node_sleep=request, power=MODEL, **options)
     assert run.metrics()["num_finished"] == len(cases)
     assert run.metrics()["gpu_time"] == pytest.approx(awake.metrics()["gpu_time"])
     record = run.flight.power

@@ -174,15 +174,17 @@ def test_published_table_of_caps_in_a_run(
         "num_gpus": [1] * 3,
         "workload": names,
     }
-    wish = {"watts": cap, "limits": "optimised", "count": "limit"}
-    run = wt.simulate(jobs, "pool:3", "fifo", power=model, power_cap=wish)
+    request = {"watts": cap, "limits": "optimised", "count": "limit"}
+    run = wt.simulate(jobs, "pool:3", "fifo", power=model, power_cap=request)
     record = run.flight.power
     assert record is not None
     first = record.level[record.level_offset[:-1]]
     order = run.flight.segment_job.tolist()
     found = {order[s]: tables[order[s]].limit_w[first[s]] for s in range(3)}
     assert tuple(found[i] for i in range(3)) == limits
-    even = wt.simulate(jobs, "pool:3", "fifo", power=model, power_cap={**wish, "limits": "uniform"})
+    even = wt.simulate(
+        jobs, "pool:3", "fifo", power=model, power_cap={**request, "limits": "uniform"}
+    )
     slow = [load.sweeps[load.default_batch_size] for load in loads]
     at = max(p for p in slow[0].power_limits if 3 * p <= cap)
     share = np.mean([s.epoch_time[s.power_limits.index(at)] / s.epoch_time[0] for s in slow])
@@ -320,13 +322,13 @@ def test_shifted_starts_by_hand() -> None:
     rows = np.array(HOURLY)
     carbon = Series(rows[:, 0], rows[:, 1])
     found = {}
-    for name, wish in (
+    for name, request in (
         ("now", None),
         ("shifted", {"rows": HOURLY, "max_delay": "3h"}),
         ("hourly", {"rows": HOURLY, "max_delay": "3h", "every": "1h"}),
         ("pieces", {"rows": HOURLY, "max_delay": "3h", "interruptible": True}),
     ):
-        run = wt.simulate(jobs, "pool:1", "fifo", shift=wish)
+        run = wt.simulate(jobs, "pool:1", "fifo", shift=request)
         kilograms = account(run, model, carbon=carbon).summary()["carbon_kg"]
         found[name] = (1000 * (kilograms or 0), run.table["end_time"].to_pylist())
     assert found["now"] == (pytest.approx(160), [3 * HOUR])
@@ -343,14 +345,14 @@ def test_who_is_shifted() -> None:
         "deadline": [None, None, HOUR * 1.5, None],
         "estimate": [HOUR, HOUR, HOUR, None],
     }
-    wish: dict[str, Any] = {
+    request: dict[str, Any] = {
         "rows": HOURLY,
         "max_delay": HOUR,
         "deadlines": True,
         "workloads": ["train"],
         "lengths": "recorded",
     }
-    run = wt.simulate(jobs, "pool:4", "fifo", shift=wish)
+    run = wt.simulate(jobs, "pool:4", "fifo", shift=request)
     # No requested wall time: not shifted; half an hour of slack: to its end; another kind: at once.
     assert run.table["start_time"].to_pylist() == [HOUR, 0, HOUR / 2, 0]
     with pytest.raises(SpecError, match="deadline"):
@@ -363,11 +365,11 @@ def test_who_is_shifted() -> None:
 def test_shifted_jobs_spread_over_hours() -> None:
     jobs = {"submit_time": [0, 0, 0, 0], "duration": [HOUR] * 4, "num_gpus": [1, 1, 1, 2]}
     rows = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 200, 500, 500])]
-    wish: dict[str, Any] = {"rows": rows, "max_delay": "4h"}
+    request: dict[str, Any] = {"rows": rows, "max_delay": "4h"}
     starts = {}
     ways = {"blind": {"blind": True}, "full": {"fill": 1.0}, "half": {"fill": 0.5}}
     for name, more in ways.items():
-        run = wt.simulate(jobs, "pool:2", "fifo", shift={**wish, **more})
+        run = wt.simulate(jobs, "pool:2", "fifo", shift={**request, **more})
         starts[name] = [start / HOUR for start in run.table["start_time"].to_pylist()]
     assert starts["blind"] == [1, 1, 2, 3]  # all four came for hour 1
     assert starts["full"] == [1, 1, 3, 2]
@@ -387,9 +389,9 @@ def test_shifts_that_look_at_capacity_meet_their_deadlines(*, interruptible: boo
     rows = [[HOUR * hour, 400 + 300 * math.cos(hour / 12 * math.pi)] for hour in range(24)]
     series = Series(np.array(rows)[:, 0], np.array(rows)[:, 1])
     model = PowerModel.from_mapping({"gpus": {"default": {"idle_w": 0, "active_w": 300}}})
-    wish = {"rows": rows, "max_delay": "12h", "interruptible": interruptible}
+    request = {"rows": rows, "max_delay": "12h", "interruptible": interruptible}
     late, carbon = [], []
-    for shift in (None, {**wish, "blind": True}, wish):
+    for shift in (None, {**request, "blind": True}, request):
         book = account(wt.simulate(jobs, "6x8", "fifo", shift=shift), model, carbon=series)
         late.append(governed(book).get("num_late", 0))
         carbon.append(float(book.amount_by_job(series).sum()))
@@ -402,9 +404,9 @@ def test_shifts_that_look_at_capacity_meet_their_deadlines(*, interruptible: boo
 def test_forecast_errors_are_seeded() -> None:
     jobs = {"submit_time": [0.0], "duration": [HOUR], "num_gpus": [1]}
     rows = [[HOUR * hour, 100 + hour % 5] for hour in range(48)]
-    wish = {"rows": rows, "max_delay": "40h", "forecast_error": 0.5}
+    request = {"rows": rows, "max_delay": "40h", "forecast_error": 0.5}
     starts = [
-        wt.simulate(jobs, "pool:1", shift=wish, seed=seed).table["start_time"].to_pylist()
+        wt.simulate(jobs, "pool:1", shift=request, seed=seed).table["start_time"].to_pylist()
         for seed in (1, 1, 2, 3)
     ]
     assert starts[0] == starts[1]
@@ -431,13 +433,13 @@ def test_shifting_on_an_empty_cluster(
     roomy = wt.ClusterSpec((wt.NodeType(40, 8, "A"), wt.NodeType(40, 8, "B")))
     policy, queueing = which
     model = PowerModel.from_mapping(RICH)
-    wish = {"rows": rows, "max_delay": delay, "interruptible": interruptible}
+    request = {"rows": rows, "max_delay": delay, "interruptible": interruptible}
     options: dict[str, Any] = {"queueing": queueing, "engine": "reference"}
     jobs = table_of(cases)
     # A job of any type might go on elsewhere after a pause, at another power than before.
     jobs["gpu_type"] = [asked or "A" for asked in jobs["gpu_type"]]
     plain = wt.simulate(jobs, roomy, policy, **options)
-    run = wt.simulate(jobs, roomy, policy, shift=wish, **options)
+    run = wt.simulate(jobs, roomy, policy, shift=request, **options)
     ends = np.array([case[0] + case[1] + delay for case in cases])
     assert (run.table["end_time"].to_numpy() <= ends + 1e-6).all()
     assert run.table["run_time"].to_numpy() == pytest.approx([case[1] for case in cases])
@@ -453,8 +455,10 @@ def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
     cases: list[Any], which: tuple[Any, str | None]
 ) -> None:
     policy, queueing = which
-    wish = {"rows": HOURLY, "max_delay": 9000, "interruptible": True}
-    run = wt.simulate(*(table_of(cases), NODES, policy), queueing=queueing, shift=wish, save_time=5)
+    request = {"rows": HOURLY, "max_delay": 9000, "interruptible": True}
+    run = wt.simulate(
+        *(table_of(cases), NODES, policy), queueing=queueing, shift=request, save_time=5
+    )
     assert run.metrics()["num_finished"] == len(cases)
     record = run.flight.power
     assert record is not None

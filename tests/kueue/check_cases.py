@@ -20,7 +20,7 @@ import click
 from windtunnel.policies.kueue import classical, fair, objects
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.flavors import FlavorSearch, Mode
-from windtunnel.policies.kueue.placing import Refused, Wish, places
+from windtunnel.policies.kueue.placing import PodSetRequest, Refused, places
 from windtunnel.policies.kueue.preempting import Attempt
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.shares import dominant_share
@@ -90,8 +90,8 @@ def placement(case: Case) -> Any:
     for place in cases.places_used(case, tree):
         tree.take(place)
     pod_sets = cases.converted(case["pod_sets"], list[objects.PodSet])
-    wishes = [Wish(p, p.count, tree, "f", state.allowed(p, "f")) for p in pod_sets]
-    found = places(wishes, state.gates)
+    requests = [PodSetRequest(p, p.count, tree, "f", state.allowed(p, "f")) for p in pod_sets]
+    found = places(requests, state.gates)
     if isinstance(found, Refused):
         return dict.fromkeys(case["expect"])
     return {name: cases.assignment_of(tree, place) for name, place in found.items()}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from job_histories import history, small_histories
 
 from windtunnel.errors import SchemaError, SpecError
-from windtunnel.predictors import PREDICTORS, backtest, predict_along
+from windtunnel.predictors import PREDICTORS, backtest, predict_online
 from windtunnel.predictors.accuracy import accuracy
 from windtunnel.traces.pai_simulator import read_pai_simulator
 
@@ -61,7 +61,7 @@ def test_recurring_groups_are_predicted_better_than_users(data_dir: Path) -> Non
 def test_what_comes_later_changes_no_digit_of_a_prediction(
     jobs: dict[str, list[Any]], model: str, now: int, random: Any
 ) -> None:
-    before = predict_along(jobs, model, coverage=0.5, refresh=2.0)
+    before = predict_online(jobs, model, coverage=0.5, refresh=2.0)
     changed = {name: list(values) for name, values in jobs.items()}
     for row, end in enumerate(jobs["end_time"]):
         if end > now or jobs["submit_time"][row] >= now:
@@ -72,7 +72,7 @@ def test_what_comes_later_changes_no_digit_of_a_prediction(
         if jobs["submit_time"][row] > now:
             changed["template"][row] = random.choice(["a", "c", None])
             changed["user"][row] = random.choice(["ann", "eve", None])
-    after = predict_along(changed, model, coverage=0.5, refresh=2.0)
+    after = predict_online(changed, model, coverage=0.5, refresh=2.0)
     early = [row for row, time in enumerate(jobs["submit_time"]) if time <= now]
     rows, others = before.to_pylist(), after.to_pylist()
     assert [rows[row] for row in early] == [others[row] for row in early]
@@ -150,7 +150,7 @@ def test_every_predictor_says_one_thing_a_job() -> None:
         if name in ("cart", "gbdt", "quantile"):
             pytest.importorskip("sklearn")
         spec = "column:num_gpus" if name == "column" else name
-        found = predict_along(jobs, spec)
+        found = predict_online(jobs, spec)
         assert found["job_id"].equals(jobs["job_id"])
         assert all(
             (row["predicted"] is None) == (row["source"] == "none") for row in found.to_pylist()

@@ -70,7 +70,7 @@ def test_wrong_words_are_refused_with_what_is_right(word: str, told: str) -> Non
 
 
 def test_a_thing_that_predicts_nothing_is_refused() -> None:
-    with pytest.raises(SpecError, match="derive it from Given, Recalling or Fitted"):
+    with pytest.raises(SpecError, match="derive it from Given, RunningMean or Fitted"):
         resolve_predictor(type("Own", (Predictor,), {"name": "own"}))
     with pytest.raises(SpecError, match="no method fit"):
         resolve_predictor(3)

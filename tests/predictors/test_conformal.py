@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_histories import small_histories
 
-from windtunnel.predictors import predict_along
+from windtunnel.predictors import predict_online
 from windtunnel.predictors.conformal import around, conformal_quantile, log_ratios
 from windtunnel.schema import as_jobs
 
@@ -43,7 +43,7 @@ def test_an_interval_leaves_out_at_most_its_share_on_each_side(
 def test_an_interval_rests_on_predictions_whose_jobs_had_ended_at_the_last_refresh(
     jobs: dict[str, list[Any]], coverage: float, refresh: float
 ) -> None:
-    found = predict_along(jobs, "rolling", coverage=coverage, refresh=refresh).to_pylist()
+    found = predict_online(jobs, "rolling", coverage=coverage, refresh=refresh).to_pylist()
     first = min(jobs["submit_time"])
     for row, said in enumerate(found):
         since = first + (jobs["submit_time"][row] - first) // refresh * refresh
@@ -83,7 +83,7 @@ def test_intervals_around_any_predictor_cover_what_they_say(coverage: float) -> 
             "user": ["ann"] * count,
         }
     )
-    found = predict_along(jobs, "rolling", coverage=coverage)
+    found = predict_online(jobs, "rolling", coverage=coverage)
     low, high = (np.asarray(found[name].to_numpy(zero_copy_only=False)) for name in ("low", "high"))
     there = ~np.isnan(low)
     # The first day's jobs (144 of them) have no earlier errors.

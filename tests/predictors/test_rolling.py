@@ -1,4 +1,4 @@
-"""Recalling predictors along a trace, against their rules written out job by job."""
+"""RunningMean predictors along a trace, against their rules written out job by job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from job_histories import history, known_before, same, small_histories
 
 from windtunnel.errors import SchemaError, SpecError
-from windtunnel.predictors import predict_along, resolve_predictor
+from windtunnel.predictors import predict_online, resolve_predictor
 from windtunnel.predictors.rolling import CellMean, QssfRolling, Rolling
 from windtunnel.schema import as_jobs
 
@@ -50,7 +50,7 @@ def first_with_runs(
 
 
 def check(jobs: Jobs, model: Any, rule: Callable[[int], Rule]) -> None:
-    for row, said in enumerate(predict_along(jobs, model).to_pylist()):
+    for row, said in enumerate(predict_online(jobs, model).to_pylist()):
         seconds, source, count = rule(row)
         expected = None if source == "none" else seconds
         assert same(said["predicted"], expected), (row, said, expected)
@@ -132,13 +132,13 @@ def test_close_names_are_asked_by_hand() -> None:
         "user": ["ann", "ann", "bob", "ann", "ann", "eve", "eve"],
         "template": ["bert-1", "bert-1", "bert-2", "bert-3", "bert-3", "bert-3", "gpt"],
     }
-    found = predict_along(jobs, "qssf-rolling")
+    found = predict_online(jobs, "qssf-rolling")
     assert found["predicted"].to_pylist()[3:] == [20.0, 15.0, 30.0, 30.0]
     assert found["source"].to_pylist()[3:] == ["similar", "similar", "similar", "global"]
     assert found["runs"].to_pylist()[3:] == [1, 2, 3, 3]
-    without = predict_along(jobs, "qssf-rolling:similar=no")
+    without = predict_online(jobs, "qssf-rolling:similar=no")
     assert without["source"].to_pylist()[3:] == ["user", "user", "global", "global"]
-    pooled = predict_along(jobs, "rolling:similar=yes:statistic=median")
+    pooled = predict_online(jobs, "rolling:similar=yes:statistic=median")
     assert pooled["predicted"].to_pylist()[3:] == [20.0, 20.0, 20.0, 20.0]
     assert pooled["source"].to_pylist()[3:] == ["similar", "similar", "similar", "global"]
 
@@ -152,14 +152,14 @@ def test_only_names_that_are_new_to_all_have_close_names_asked() -> None:
         "user": ["ann", "bob", "ann", "ann"],
         "template": ["bert-1", "bert-2", "gpt", "bert-2"],
     }
-    found = predict_along(jobs, "rolling:user+template:similar=yes").to_pylist()[3]
+    found = predict_online(jobs, "rolling:user+template:similar=yes").to_pylist()[3]
     assert (found["predicted"], found["source"], found["runs"]) == (35.0, "user", 2)
 
 
 def test_fitting_and_predicting_is_the_same_as_going_along_to_that_point() -> None:
     jobs = history(300)
     for name in ("rolling", "qssf-rolling", "sjgg"):
-        along = predict_along(jobs, name, known_after="end")
+        along = predict_online(jobs, name, known_after="end")
         last = jobs.num_rows - 1
         now = jobs["submit_time"][last].as_py()
         ends = np.asarray(jobs["end_time"])

@@ -7,7 +7,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.predictors.recalling import Names
+from windtunnel.predictors.running_mean import Names
 
 words = st.text(alphabet="abc-1\u00e4\U0001f600", max_size=12)
 

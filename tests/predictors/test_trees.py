@@ -15,11 +15,11 @@ from job_histories import history
 from windtunnel.errors import SpecError
 from windtunnel.predictors import (
     backtest,
-    predict_along,
+    predict_online,
     resolve_predictor,
 )
-from windtunnel.predictors.along import Refreshing
 from windtunnel.predictors.features import SUBMISSION
+from windtunnel.predictors.online import Refreshing
 from windtunnel.predictors.trees import Cart, Gbdt
 from windtunnel.schema import as_jobs
 
@@ -57,7 +57,7 @@ def test_a_model_is_trained_on_the_last_jobs_that_had_ended_and_on_nothing_else(
     jobs = history(120)
     span = 600.0
     spy = Spy()
-    found = predict_along(
+    found = predict_online(
         jobs,
         spy,
         refresh=None if refresh_jobs else span,
@@ -79,12 +79,12 @@ def test_a_model_is_trained_on_the_last_jobs_that_had_ended_and_on_nothing_else(
     assert found["source"].to_pylist() == [
         said if n is None else "model"
         for n, said in zip(
-            expected, predict_along(jobs, "rolling")["source"].to_pylist(), strict=True
+            expected, predict_online(jobs, "rolling")["source"].to_pylist(), strict=True
         )
     ]
     assert found["predicted"].to_pylist() == [
         said if n is None else min(n, 20)
-        for n, said in zip(expected, predict_along(jobs, "rolling")["predicted"].to_pylist(),
+        for n, said in zip(expected, predict_online(jobs, "rolling")["predicted"].to_pylist(),
                            strict=True)
     ]  # fmt: skip
     trainings = list(dict.fromkeys(n for n in expected if n is not None))
@@ -100,7 +100,7 @@ def test_an_estimator_must_answer_for_every_job() -> None:
     spy = Spy()
     spy.predict = lambda _: np.zeros(1)  # type: ignore[method-assign]
     with pytest.raises(SpecError, match="one number a job"):
-        predict_along(history(60), spy, min_history=5, refresh=600.0)
+        predict_online(history(60), spy, min_history=5, refresh=600.0)
     with pytest.raises(SpecError, match="no method predict"):
         resolve_predictor(type("Half", (), {"fit": print})())
 
@@ -138,9 +138,9 @@ def test_names_that_were_never_seen_are_predicted_too(name: str) -> None:
 def test_qssf_mixes_the_rolling_mean_with_the_boosted_value() -> None:
     jobs = history(400, spread=0.8)
     options: dict[str, Any] = {"refresh": 1800.0, "min_history": 50}
-    rolling = np.asarray(predict_along(jobs, "qssf-rolling:similar=no")["predicted"].fill_null(-1))
-    pure = predict_along(jobs, Gbdt(alpha=0.0, max_iter=20), **options)
-    mixed = predict_along(jobs, Gbdt(alpha=0.25, max_iter=20), **options)
+    rolling = np.asarray(predict_online(jobs, "qssf-rolling:similar=no")["predicted"].fill_null(-1))
+    pure = predict_online(jobs, Gbdt(alpha=0.0, max_iter=20), **options)
+    mixed = predict_online(jobs, Gbdt(alpha=0.25, max_iter=20), **options)
     by_model = np.asarray(pure["source"].to_pylist()) == "model"
     boosted = np.asarray(pure["predicted"].fill_null(-1))
     expected = np.where(by_model, 0.25 * rolling + 0.75 * boosted, rolling)
@@ -195,7 +195,7 @@ def test_what_ends_at_the_instant_of_a_training_is_for_the_next_one() -> None:
         "duration": [4.0, 10.0, 0.0, 5.0, 5.0],
         "num_gpus": [1.0] * 5,
     }
-    found = predict_along(jobs, Spy(), refresh=10.0, min_history=1)
+    found = predict_online(jobs, Spy(), refresh=10.0, min_history=1)
     assert found["history"].to_pylist() == [0, 0, 2, 2, 4]
     assert found["trained_on"].to_pylist() == [None, None, 1, 1, 4]
 
@@ -209,7 +209,7 @@ def test_long_jobs_that_end_late_do_not_make_their_weekday_slow() -> None:
     duration = rng.uniform(50, 70, len(submit))
     duration[::20] = 6.3 * DAY
     jobs = as_jobs({"submit_time": submit, "duration": duration, "num_gpus": np.ones(len(submit))})
-    found = np.asarray(predict_along(jobs, Cart(min_samples_leaf=2), train_last=400)["predicted"])
+    found = np.asarray(predict_online(jobs, Cart(min_samples_leaf=2), train_last=400)["predicted"])
     short = duration < 100
     by_day = [np.median(found[short & (submit // DAY == day)]) for day in range(8, 22)]
     assert max(by_day) < 600
@@ -223,9 +223,9 @@ def test_long_jobs_that_end_late_do_not_make_their_weekday_slow() -> None:
 def test_what_comes_later_changes_no_digit_of_a_prediction(name: str, seed: int) -> None:
     jobs = history(300)
     options: dict[str, Any] = {"refresh": 3000.0, "min_history": 40, "coverage": 0.8}
-    before = predict_along(jobs, name, **options)
+    before = predict_online(jobs, name, **options)
     now = jobs["submit_time"][200].as_py()
-    after = predict_along(with_another_future(jobs, now, seed), name, **options)
+    after = predict_online(with_another_future(jobs, now, seed), name, **options)
     for column in ("predicted", "source", "runs", "history", "trained_on", "low", "high"):
         assert after[column].to_pylist()[:201] == before[column].to_pylist()[:201]
     assert before["source"].to_pylist()[:201].count("model") > 100
@@ -257,7 +257,7 @@ def with_another_future(jobs: pa.Table, now: float, seed: int) -> pa.Table:
 @pytest.mark.parametrize("name", ["cart", "gbdt:max_iter=10", "quantile:max_iter=5"])
 def test_the_same_input_gives_the_same_bytes(name: str) -> None:
     jobs = history(200)
-    runs = [predict_along(jobs, name, min_history=30, refresh=6000.0, coverage=0.8) for _ in "ab"]
+    runs = [predict_online(jobs, name, min_history=30, refresh=6000.0, coverage=0.8) for _ in "ab"]
     assert runs[0].equals(runs[1])
 
 

@@ -20,7 +20,7 @@ from studies import digests, study_of, write_trace
 import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.study.grid import open_results, run_study
-from windtunnel.study.grid.crews import crew_for
+from windtunnel.study.grid.executors import executor_for
 from windtunnel.study.grid.flying import Order
 from windtunnel.study.grid.inputs import prepare
 from windtunnel.study.grid.plan import plan
@@ -79,10 +79,10 @@ def test_a_study_begun_on_processes_goes_on_on_ray(cluster: str, tmp_path: Path)
     assert digests(out) == whole
 
 
-def _orders(crew: Any, tmp_path: Path, marks: Path) -> list[Order]:
+def _orders(executor: Any, tmp_path: Path, marks: Path) -> list[Order]:
     study = study_of(tmp_path, policies=["fifo", "sjf"], seeds=3)
     (given,) = prepare(study, [("bursts", None)], tmp_path, lambda _: None).values()
-    table = crew.ship(given)
+    table = executor.ship(given)
     mapping = wt.ClusterSpec.uniform(nodes=2, gpus_per_node=8).to_mapping()
     runs = [replace(run, options={"slowdown": str(marks)}) for run in plan(study)]
     return [Order(run, table, mapping) for run in runs]
@@ -91,15 +91,15 @@ def _orders(crew: Any, tmp_path: Path, marks: Path) -> list[Order]:
 def test_a_worker_that_dies_does_not_lose_the_study(cluster: str, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
-    crew = crew_for("ray", 2)
+    executor = executor_for("ray", 2)
     rows: list[dict[str, Any]] = []
 
     def keep(row: pa.Table, _: float) -> None:
         rows.extend(row.select(["run_id", "seed", "status", "error"]).to_pylist())
 
-    orders = _orders(crew, tmp_path, marks)
-    fly_all(crew, orders, keep, fly_or_die)
-    crew.close(landed=True)
+    orders = _orders(executor, tmp_path, marks)
+    fly_all(executor, orders, keep, fly_or_die)
+    executor.close(landed=True)
     assert sorted(row["run_id"] for row in rows) == sorted(order.run.run_id for order in orders)
     dead = [row for row in rows if "its worker died" in (row["error"] or "")]
     assert {row["seed"] for row in dead} == {2}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 
 
-def events(outcome: wt.Outcome, **wish: Any) -> list[Event]:
-    found: list[Event] = timeline(outcome, **wish).to_dict()["traceEvents"]
+def events(outcome: wt.Outcome, **request: Any) -> list[Event]:
+    found: list[Event] = timeline(outcome, **request).to_dict()["traceEvents"]
     return found
 
 

@@ -141,7 +141,7 @@ def test_a_job_larger_than_the_cluster_has_no_plan(nodes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "goal",
     [
         {"repeats": 0},
         {"goal": ("etr", 0.9)},
@@ -149,9 +149,9 @@ def test_a_job_larger_than_the_cluster_has_no_plan(nodes: int) -> None:
         {"goal": ("deadline", 0.0)},
     ],
 )
-def test_goals_that_are_none_are_refused(wish: dict[str, Any]) -> None:
+def test_goals_that_are_none_are_refused(goal: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=r"expected|Known"):
-        plan_reliability(gang(8, DAY), site(8, "rsc/cost:60"), **wish)
+        plan_reliability(gang(8, DAY), site(8, "rsc/cost:60"), **goal)
 
 
 def test_a_search_out_of_all_proportion_is_refused_with_its_flights() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from windtunnel.cli.cluster_energy import Accounting, energy_data
-from windtunnel.cli.flying import Flown, Wish, fly, notes_of, settings_of
+from windtunnel.cli.flying import FlightRequest, Flown, fly, notes_of, settings_of
 from windtunnel.cli.machine import cluster_data, run_data, trace_data
 from windtunnel.cli.options import (
     FLIGHT,
@@ -49,9 +49,9 @@ def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Re
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    wish = Wish.of(trace, listed(policies), asked)
-    accounting = Accounting.of(wish.asked)
-    return comparison(accounting.told(fly(wish)), interactive=interactive)
+    request = FlightRequest.of(trace, listed(policies), asked)
+    accounting = Accounting.of(request.asked)
+    return comparison(accounting.told(fly(request)), interactive=interactive)
 
 
 def comparison(flown: Flown, *, interactive: bool = False) -> Result:

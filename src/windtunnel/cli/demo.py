@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.compare import comparison
-from windtunnel.cli.flying import Wish, fly, with_notes
+from windtunnel.cli.flying import FlightRequest, fly, with_notes
 from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import FILE, one_of, option, output_options, seed_option
 from windtunnel.cli.presenting import present
@@ -57,7 +57,7 @@ def demo(*, out: Path, trace: str | None, seed: int | None, as_json: bool) -> No
     """
     chosen, why = (trace, f"{trace} was asked for.") if trace else _choose()
     _make_folder(out)
-    flown = fly(_wish(chosen, seed), prepare=lambda opened: prepare(opened, why))
+    flown = fly(_request(chosen, seed), prepare=lambda opened: prepare(opened, why))
     again = ["windtunnel", "demo", "--trace", chosen, "--seed", str(seed or 0), "--out", str(out)]
     page = out / "report.html"
     present(comparison(flown), page, as_json=as_json, key="page", command=shlex.join(again))
@@ -75,12 +75,12 @@ def _choose() -> tuple[str, str]:
     )
 
 
-def _wish(trace: str, seed: int | None) -> Any:
+def _request(trace: str, seed: int | None) -> Any:
     is_philly = trace == PHILLY
     name = trace if is_philly else f"{trace}:load={KALOS_LOAD}"
     cluster = PHILLY_CLUSTER if is_philly else KALOS_CLUSTER
     asked = {"cluster": cluster, "seed": seed or 0, "restore_time": PREEMPTION_COST}
-    return Wish.of(name, POLICIES, asked)
+    return FlightRequest.of(name, POLICIES, asked)
 
 
 def _make_folder(out: Path) -> None:

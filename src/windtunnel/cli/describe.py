@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import cluster_data, trace_data
-from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.opening import TraceRequest, check_out, open_request
 from windtunnel.cli.options import FILE, flag, option, output_options, trace_options
 from windtunnel.cli.presenting import PAGES, present
 from windtunnel.cli.screen import progress
@@ -62,7 +62,7 @@ def describe(
     from windtunnel.report.describe_result import describe_result
     from windtunnel.report.description import STEPS, describe_trace
 
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     measured = _measured(opened, telemetry)
     with progress("Counting", STEPS) as done:
         found = describe_trace(opened, telemetry=measured, source_times=source_times, on_done=done)

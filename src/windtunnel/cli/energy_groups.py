@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.energy import data_options, joules, tuning_options
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import COUNT, READING, one_of, option, seed_option, trace_options
 from windtunnel.cli.presenting import TABLES, presented
 from windtunnel.cli.screen import progress
@@ -119,8 +119,8 @@ def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) ->
         if is_file:
             return read_groups(trace)
         return synthetic_groups(workloads, seed=asked["seed"] or 0)
-    wish = TraceWish.of(trace, dict(asked), asked["seed"])
-    opened = open_wish(wish)
+    request = TraceRequest.of(trace, dict(asked), asked["seed"])
+    opened = open_request(request)
     return groups_of_jobs(opened.jobs, workloads, min_jobs=asked["min_jobs"])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import BAD_ROWS, FILE, READING, listed, one_of, option, together
 from windtunnel.cli.presenting import command_line, presented
 from windtunnel.cli.screen import progress
@@ -99,10 +99,10 @@ def figures(*, traces: tuple[str, ...], **asked: Any) -> Result:
     chosen = chosen_figures(asked["set_"], only)
     formats = checked_formats(_words(asked["formats"], "--format"))
     _check_width(asked["paper"])
-    wishes = _wishes(traces, asked)
+    requests = _requests(traces, asked)
     out = asked["out"]
     check_folder(out)
-    sources = _sources(wishes, asked)
+    sources = _sources(requests, asked)
     with progress("Counting", len(chosen)) as done:
         found = collect(sources, chosen, done)
     with progress("Drawing", len(chosen)) as done:
@@ -134,7 +134,7 @@ def _check_width(paper: str) -> None:
         raise SpecError.unknown("--width", paper, WIDTHS)
 
 
-def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
+def _requests(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceRequest]:
     """Return the traces as asked for, each with the options that hold for its kind."""
     from windtunnel.report.figures.sources import MAX_TRACES
 
@@ -143,16 +143,16 @@ def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
     if list(specs).count("-") > 1:
         raise SpecError("TRACE", "standard input (-) can be read once only.")
     read = {name: asked[name] for name in READING}
-    named = [TraceWish(spec) for spec in specs]
-    wishes = [one if one.is_synthetic else replace(one, **read) for one in named]
+    named = [TraceRequest(spec) for spec in specs]
+    requests = [one if one.is_synthetic else replace(one, **read) for one in named]
     given = [name for name, value in read.items() if value is not None]
-    if given and all(wish.is_synthetic for wish in wishes):
+    if given and all(request.is_synthetic for request in requests):
         option = f"--{given[0].replace('_', '-')}"
         raise SpecError(option, "no trace is read; only such traces take it.")
-    return wishes
+    return requests
 
 
-def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> Sources:
+def _sources(requests: Sequence[TraceRequest], asked: dict[str, Any]) -> Sources:
     """Open everything that the figures are drawn from.
 
     Raises:
@@ -169,7 +169,7 @@ def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> Sources:
     notes: list[str] = []
     if asked["utilization"] is not None:
         curves.append(published_curves(asked["utilization"]))
-    traces: list[Trace] = [open_wish(wish) for wish in wishes]
+    traces: list[Trace] = [open_request(request) for request in requests]
     for text in asked["telemetry"]:
         name, path = _named(text)
         with progress(f"Reading {path}"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.opening import TraceRequest, check_out, open_request
 from windtunnel.cli.options import flag, option, out_option, seed_option, trace_options
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.screen import progress
@@ -62,7 +62,7 @@ def fit(
     from windtunnel.traces.twin.fidelity import fidelity
 
     target = _checked(out, trace)
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     seed = asked["seed"] or 0
 
     def learnt(jobs: pa.Table) -> Twin:

@@ -1,4 +1,4 @@
-"""A flight from the command line, shared by simulate, compare and demo: wish, run, what to tell."""
+"""A flight from the command line, for simulate, compare and demo: request, run, what to tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+from windtunnel.cli.opening import TraceRequest, cluster_for, open_request
 from windtunnel.cli.recorded_site import site_beside
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError, quote
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wish:
+class FlightRequest:
     """What the user asked for.
 
     Attributes:
@@ -35,13 +35,13 @@ class Wish:
         asked: the conditions that all of them share, as typed.
     """
 
-    trace: TraceWish
+    trace: TraceRequest
     policies: Sequence[str]
     asked: Conditions
 
     @classmethod
-    def of(cls, trace: str, policies: Sequence[str], asked: dict[str, Any]) -> Wish:
-        """Return the wish that a command's options make.
+    def of(cls, trace: str, policies: Sequence[str], asked: dict[str, Any]) -> FlightRequest:
+        """Return the request that a command's options make.
 
         Args:
             trace: TRACE as typed.
@@ -55,7 +55,7 @@ class Wish:
         from windtunnel.study.site_file import is_site_file, read_site
 
         fields = dict(asked)
-        wanted = TraceWish.of(trace, fields, fields.get("seed"))
+        wanted = TraceRequest.of(trace, fields, fields.get("seed"))
         policies = with_quotas(policies, fields.pop("quotas", None))
         policies = with_manifests(policies, fields.pop("kueue", None))
         if fields.get("slurm_conf") is not None and not is_typed("policy", "policies"):
@@ -119,7 +119,7 @@ def check_policies(policies: Sequence[str], **fields: Any) -> None:
     Raises:
         SpecError, PolicyError, TraceError: one is wrong; the nearest name is suggested.
     """
-    Wish.of("", policies, fields).resolved()
+    FlightRequest.of("", policies, fields).resolved()
 
 
 def with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
@@ -191,30 +191,30 @@ class Flown:
 
 
 def fly(
-    wish: Wish,
+    request: FlightRequest,
     *,
     prepare: Callable[[Trace], tuple[Trace, tuple[str, ...]]] | None = None,
 ) -> Flown:
-    """Open the trace and fly it under every policy of the wish.
+    """Open the trace and fly it under every policy of the request.
 
     Args:
-        wish: what the user asked for.
+        request: what the user asked for.
         prepare: changes the trace between reading and flying; returns it with what to tell.
 
     Raises:
-        WindtunnelError: anything about the wish or the trace is wrong.
+        WindtunnelError: anything about the request or the trace is wrong.
     """
     from windtunnel.study.changes import on_clock
     from windtunnel.study.compare import fly_several
 
-    several = wish.resolved()
+    several = request.resolved()
     without_pandas()
-    trace = open_wish(wish.trace)
+    trace = open_request(request.trace)
     trace, told = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, several[0].site.cluster)
     about = trace.metadata
     several = [on_clock(one, about.epoch, about.zone) for one in several]
-    total = len(wish.policies)
+    total = len(request.policies)
     with progress("Flying", total) as done:
         flown = fly_several(trace.jobs, [one.having(cluster=cluster) for one in several], done)
     runs = flown.outcomes.values()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from windtunnel.cli.machine import print_json, trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import flag, option, output_options, reading_options, seed_option
 from windtunnel.cli.screen import heading, line, screen
 
@@ -59,14 +59,14 @@ def lab(
     server.check_installed()
     if not trace:
         trace = TRACE
-    wish = TraceWish(trace, seed=seed, **reading)
-    words = {key: value for key, value in wish.options().items() if key != "seed"}
-    if wish.reader is not None:
-        words["format"] = wish.reader
+    request = TraceRequest(trace, seed=seed, **reading)
+    words = {key: value for key, value in request.options().items() if key != "seed"}
+    if request.reader is not None:
+        words["format"] = request.reader
     site = conditions_of(cluster)
     chosen = resolved(site).site.cluster
     with server.listen(port) as listening:
-        opened = open_wish(wish)
+        opened = open_request(request)
         opened = opened if chosen is None else replace(opened, cluster=chosen)
         bench = Bench(opened, Source(trace, words, seed or 0, cluster), site)
         lab_server = server.Server(bench, listening)

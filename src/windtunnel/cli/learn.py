@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.opening import TraceRequest, check_out, open_request
 from windtunnel.cli.options import option, out_option, trace_options
 from windtunnel.cli.presenting import presented
 from windtunnel.errors import SpecError
@@ -45,7 +45,7 @@ def learn(*, trace: str, slurm_conf: str | None, out: Path | None, **asked: Any)
     if out is None:
         raise SpecError("--out", "expected a file to write, such as site.toml.")
     check_out(out, (".toml",), trace)
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     found = None
     if slurm_conf is not None:
         text = given_file(slurm_conf, out)

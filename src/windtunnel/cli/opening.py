@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TraceWish:
+class TraceRequest:
     """A trace as the user asked for it.
 
     Attributes:
@@ -41,8 +41,8 @@ class TraceWish:
     seed: int | None = None
 
     @classmethod
-    def of(cls, spec: str, asked: dict[str, Any], seed: int | None = None) -> TraceWish:
-        """Return the wish that a command's options make; takes the trace's out of them.
+    def of(cls, spec: str, asked: dict[str, Any], seed: int | None = None) -> TraceRequest:
+        """Return the request that a command's options make; takes the trace's out of them.
 
         Args:
             spec: TRACE as typed.
@@ -79,24 +79,24 @@ class TraceWish:
         return given if has_own else {**given, "seed": self.seed}
 
 
-def open_wish(wish: TraceWish) -> Trace:
+def open_request(request: TraceRequest) -> Trace:
     """Open a trace, downloading it first where it is published and not here.
 
     Raises:
         WindtunnelError: it cannot be opened, or its numbers are out of all proportion.
     """
-    options = wish.options()
+    options = request.options()
     from windtunnel.traces import registry
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.registry import PUBLISHED
     from windtunnel.traces.trace_name import TraceName
 
-    name = TraceName.parse(wish.spec).base.lower().removesuffix(":default")
-    if wish.reader is None and name in PUBLISHED and registry.locate(name) is None:
+    name = TraceName.parse(request.spec).base.lower().removesuffix(":default")
+    if request.reader is None and name in PUBLISHED and registry.locate(name) is None:
         registry.fetch(name, progress=shows_progress())  # with a bar of its own
-    source = "standard input" if wish.spec == "-" else wish.spec
+    source = "standard input" if request.spec == "-" else request.spec
     with progress(f"Reading {source}"):
-        trace = open_trace(wish.spec, format=wish.reader, **options)
+        trace = open_trace(request.spec, format=request.reader, **options)
     refuse_out_of_proportion(trace.jobs)
     return trace
 

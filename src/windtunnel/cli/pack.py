@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import cluster_data, trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import each_once, flag, one_of, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
@@ -97,7 +97,7 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
 
     names = each_once(placements, "--placement", scored_placement)
     cluster, node_names = _nodes(nodes)
-    trace = open_wish(TraceWish(pods, reader=asked["reader"]))
+    trace = open_request(TraceRequest(pods, reader=asked["reader"]))
     first = FIRST_SEED if asked["seed"] is None else asked["seed"]
     with progress("Filling", len(names) * asked["seeds"]) as done:
         result = fill(

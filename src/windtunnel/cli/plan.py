@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import (
     COUNT,
     TIME,
@@ -119,7 +119,7 @@ def _opened(
 ) -> Trace:
     """Return the trace, or one job."""
     if trace is not None:
-        return open_wish(TraceWish.of(trace, asked, asked["seed"]))
+        return open_request(TraceRequest.of(trace, asked, asked["seed"]))
     from windtunnel import schema
     from windtunnel.traces.trace import Trace, TraceMetadata
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import (
     COUNT,
     TIME,
@@ -109,7 +109,7 @@ def durations(*, trace: str, models: str, **asked: Any) -> Result:
     chosen = {name: asked.pop(name) for name in _OPTIONS}
     predictors = _resolved(models, asked["seed"] or 0)
     options = _options(chosen)
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     tests: list[Backtest] = []
     with progress("Predicting", len(predictors)) as done:
         for predictor in predictors:
@@ -156,7 +156,7 @@ def _resolved(models: str, seed: int) -> list[Predictor]:
 
 def _options(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `backtest` that were given, checked before the trace is read."""
-    from windtunnel.predictors.along import Refreshing
+    from windtunnel.predictors.online import Refreshing
 
     given = {name: value for name, value in chosen.items() if value is not None}
     often = ("refresh", "refresh_jobs", "min_history", "train_last")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import cluster_data, fields_of, trace_data
-from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+from windtunnel.cli.opening import TraceRequest, cluster_for, open_request
 from windtunnel.cli.options import Parsed, listed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.screen import progress
@@ -91,8 +91,8 @@ def effect(*, trace: str, **asked: Any) -> Result:
     checked_numbers("--loads", study["loads"], least=1)
     checked_numbers("--aging", study["agings"], least=0)
     chosen = None if spec is None else parse_cluster(spec)
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    request = TraceRequest(trace, **asked)
+    opened = open_request(request)
     cluster, why = cluster_for(opened, chosen)
     steps = num_steps(
         study["loads"], study["models"], study["agings"], reservations=study["reservations"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import TIME, option, span, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.screen import progress
@@ -76,8 +76,7 @@ def wait(
         raise SpecError("--coverage", f"found {coverage:g}; expected a share between 0 and 1.")
     if not gpus < float("inf"):
         raise SpecError("--gpus", f"found {gpus:g}; expected a number of GPUs.")
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    opened = open_request(TraceRequest(trace, **asked))
     if opened.cluster is not None and gpus > opened.cluster.num_gpus:
         has = f"the trace's cluster has {opened.cluster.num_gpus:,} GPUs"
         raise SpecError("--gpus", f"found {gpus:g}; {has}: such a request would never start.")

@@ -9,7 +9,7 @@ import click
 from windtunnel.cli.cluster_energy import Accounting
 from windtunnel.cli.flying import with_series
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import one_of, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.recorded_site import as_typed, site_options
@@ -79,8 +79,8 @@ def cost(
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
     chosen = resolved(as_typed(trace, cluster, slurm_conf)).site.cluster
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    request = TraceRequest(trace, **asked)
+    opened = open_request(request)
     spec = chosen or opened.cluster
     found = bill(opened.jobs, spec, asked_prices)
     where = spec or observed_cluster(opened.jobs)

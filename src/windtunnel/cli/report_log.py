@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import cluster_data, trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import TIME, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.recorded_site import (
@@ -64,7 +64,7 @@ def log(
 
     wanted = prices_if_any(price, prices)
     typed = resolved(as_typed(trace, cluster, slurm_conf))
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
         opened, told_of = with_reasons(opened, typed)
@@ -119,8 +119,8 @@ def queue(
 
     limits = None if quotas is None else limits_of(quotas)
     typed = resolved(as_typed(trace, cluster, slurm_conf))
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    request = TraceRequest(trace, **asked)
+    opened = open_request(request)
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
         opened, told = with_reasons(opened, typed) if limits is None else (opened, ())
@@ -162,7 +162,7 @@ def goodput(
 
     if checkpoint is not None and not checkpoint > 0:
         raise SpecError("--checkpoint", f"found {checkpoint:g} s; expected it above 0.")
-    opened = open_wish(TraceWish(trace, **asked))
+    opened = open_request(TraceRequest(trace, **asked))
     found = recorded_goodput(opened.jobs, checkpoint=checkpoint, startup=startup, restart=restart)
     return goodput_answer(found, opened, checkpoint).with_data(
         {"trace": trace_data(opened), **goodput_data(found), "checkpoint": checkpoint}
@@ -209,8 +209,8 @@ def waste(
 
     if telemetry is None and metric is not None:
         raise SpecError("--metric", "needs telemetry; add --telemetry PATH.")
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    request = TraceRequest(trace, **asked)
+    opened = open_request(request)
     idle = None
     if telemetry is not None:
         with progress(f"Reading {telemetry}"):

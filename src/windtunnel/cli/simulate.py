@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.cluster_energy import Accounting, energy_data, energy_facts
-from windtunnel.cli.flying import Wish, fly, notes_of, settings_of
+from windtunnel.cli.flying import FlightRequest, fly, notes_of, settings_of
 from windtunnel.cli.machine import cluster_data, run_data, trace_data
 from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import (
@@ -69,12 +69,12 @@ def simulate(
     from windtunnel.report.goodput_rows import goodput_tables
     from windtunnel.report.level_rows import level_tables
 
-    lines = TimelineWish.of(timeline, timeline_window, trace)
+    lines = TimelineRequest.of(timeline, timeline_window, trace)
     record = asked.get("record")
     check_out(Path(record) if record else None, (".parquet",), trace, "--record")
-    wish = Wish.of(trace, [policy], asked)
-    accounting = Accounting.of(wish.asked)
-    flown = accounting.told(fly(wish))
+    request = FlightRequest.of(trace, [policy], asked)
+    accounting = Accounting.of(request.asked)
+    flown = accounting.told(fly(request))
     (outcome,) = flown.outcomes.values()
     drawn = lines.write(outcome, flown.trace, title=flown.title)
     flown = replace(flown, notes=(*flown.notes, *drawn))
@@ -118,7 +118,7 @@ _PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class TimelineWish:
+class TimelineRequest:
     """What the user asked for.
 
     Attributes:
@@ -130,8 +130,10 @@ class TimelineWish:
     window: tuple[float, float] | None
 
     @classmethod
-    def of(cls, path: Path | None, window: tuple[float, float] | None, trace: str) -> TimelineWish:
-        """Return the wish that a command's options make, checked before anything is computed.
+    def of(
+        cls, path: Path | None, window: tuple[float, float] | None, trace: str
+    ) -> TimelineRequest:
+        """Return the request that a command's options make, checked before anything is computed.
 
         Raises:
             SpecError: the file cannot be written, or there is a window without one.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Add who flies the runs, and where the results go.
-crew_options = together(
+executor_options = together(
     click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
     flag("--trust", "STUDY.toml may name code (package.module:name), which is then run."),
     option(
@@ -51,7 +51,7 @@ crew_options = together(
 
 
 @click.command(short_help="Fly a study, or what is missing of it.")
-@crew_options
+@executor_options
 @flag("--retry-failed", "Fly runs again that gave an error before.")
 @presented()
 def run(
@@ -137,7 +137,7 @@ def summary(results: Results) -> Result:
 
 
 @click.command(short_help="Search the parameters of a policy that make a metric best.")
-@crew_options
+@executor_options
 @presented()
 def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: bool) -> Result:
     """Search the parameters that [search] of STUDY.toml describes.

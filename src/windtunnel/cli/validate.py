@@ -8,7 +8,7 @@ import click
 
 from windtunnel.cli.flying import check_policies
 from windtunnel.cli.machine import cluster_data, trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import listed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores, site_options
@@ -87,8 +87,8 @@ def validate(
     typed = as_typed(trace, cluster, slurm_conf, seed=seed, **settings)
     is_known = typed.scheduler.policy != Scheduler().policy
     typed = resolved(typed)
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish)
+    request = TraceRequest(trace, **asked)
+    opened = open_request(request)
     base, why = as_recorded(opened, typed)
     several = given or ([] if is_known else family_of(opened))
     runs = [resolved(base.having(policy=name), several=True) for name in several] or [base]

@@ -10,7 +10,7 @@ import click
 
 from windtunnel.cli.flying import with_quotas
 from windtunnel.cli.machine import trace_data
-from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import (
     TIME,
     one_of,
@@ -134,12 +134,12 @@ def whatif(*, trace: str | None, **asked: Any) -> Result:
         return one_job_result(asked)
 
     asked = manifests_changed(asked)
-    wish = TraceWish.of(trace or "", asked, asked["seed"])
+    request = TraceRequest.of(trace or "", asked, asked["seed"])
     plan = _Plan.of(trace or "", asked)
-    opened = open_wish(wish)
+    opened = open_request(request)
     base, why = as_recorded(opened, plan.base)
     with progress("Flying"):
-        answer, data = plan.carry_out(opened, base, is_history=not wish.is_synthetic)
+        answer, data = plan.carry_out(opened, base, is_history=not request.is_synthetic)
     return answer.with_data({"trace": trace_data(opened), **data}, why)
 
 

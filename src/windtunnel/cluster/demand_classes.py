@@ -46,7 +46,7 @@ def device_demands(
         device_demand(nodes, **asked, pooled=pooled)
     kinds = node_kinds(nodes)
     accepted = np.array(
-        [[wish is None or kind.example.gpu_type in wish for wish in types] for kind in kinds]
+        [[wanted is None or kind.example.gpu_type in wanted for wanted in types] for kind in kinds]
     ).reshape(len(kinds), len(types))
     binds = (gpus > 0) | (milli > 0) | bind_cpu_tasks
     serves = accepted[:, type_of] | ~binds

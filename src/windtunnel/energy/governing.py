@@ -227,37 +227,37 @@ def _draws(
     )
 
 
-def shift_plan(wish: StartShift, problem: Problem, seed: int) -> ShiftPlan:
+def shift_plan(request: StartShift, problem: Problem, seed: int) -> ShiftPlan:
     """Return for whom to wait until when at most, and the times that are best by the forecast.
 
     Args:
-        wish: what was asked for.
+        request: what was asked for.
         problem: the jobs.
         seed: of the forecast's errors.
 
     Raises:
         SpecError: deadlines are asked for that no job has.
     """
-    series = wish.forecast(seed)
-    every = None if wish.every is None else seconds("shift.every", wish.every)
+    series = request.forecast(seed)
+    every = None if request.every is None else seconds("shift.every", request.every)
     jobs, rows = problem.jobs, problem.rows
-    length = problem.duration if wish.lengths == "perfect" else jobs.estimate[rows]
+    length = problem.duration if request.lengths == "perfect" else jobs.estimate[rows]
     deadline = np.full(len(rows), math.nan)
-    if wish.max_delay is not None:
-        deadline = problem.submit + length + seconds("shift.max_delay", wish.max_delay)
-    if wish.deadlines:
+    if request.max_delay is not None:
+        deadline = problem.submit + length + seconds("shift.max_delay", request.max_delay)
+    if request.deadlines:
         if "deadline" not in jobs.table.column_names:
             raise SpecError("shift.deadlines", "the jobs have no column 'deadline'")
         given = numeric_column(jobs.table, "deadline", "deadlines")[rows]
         deadline = np.where(np.isnan(given), deadline, given)
-    if wish.workloads:
-        asked = np.array([name in wish.workloads for name in jobs.workload[rows]], dtype=bool)
+    if request.workloads:
+        asked = np.array([name in request.workloads for name in jobs.workload[rows]], dtype=bool)
         deadline = np.where(asked, deadline, math.nan)
 
     def pieces(left: float, earliest: float, latest: float, full: np.ndarray) -> Pieces:
         if not earliest <= latest - left:  # by a rounding
             return ()
-        if wish.interruptible:
+        if request.interruptible:
             return cheapest_pieces(series, left, earliest, latest, full)
         return cheapest_stretch(series, left, earliest, latest, every=every, full=full)
 
@@ -271,6 +271,6 @@ def shift_plan(wish: StartShift, problem: Problem, seed: int) -> ShiftPlan:
         next_change,
         tuple(deadline.tolist()),
         tuple(length.tolist()),
-        wish.interruptible,
-        None if wish.blind else wish.fill,
+        request.interruptible,
+        None if request.blind else request.fill,
     )

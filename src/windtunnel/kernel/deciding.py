@@ -379,7 +379,7 @@ class Deciding:
         return self.state.num_stays
 
     @property
-    def company(self) -> list:
+    def colocated(self) -> list:
         """Stays on the GPUs of others: pairs of its number and the other's, in order of start."""
         return self.shared
 

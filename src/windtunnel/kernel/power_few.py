@@ -13,7 +13,7 @@ import numpy
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import with_room
 from windtunnel.kernel.power_choices import PowerChoices
-from windtunnel.kernel.power_crews import PowerCrews
+from windtunnel.kernel.power_groups import PowerGroups
 
 
 @cython.final
@@ -23,7 +23,7 @@ class PowerFew:
 
     Args:
         choices: their tables of options.
-        crews: the running jobs.
+        groups: the running jobs.
         most: how many jobs there may be.
 
     Attributes:
@@ -33,7 +33,7 @@ class PowerFew:
     """
 
     choices: PowerChoices
-    crews: PowerCrews
+    groups: PowerGroups
     count: cython.int
     job: cython.int[::1]
     option: cython.int[::1]
@@ -46,9 +46,9 @@ class PowerFew:
     _parent: cython.longlong[::1]
     _how: cython.int[::1]
 
-    def __init__(self, choices: PowerChoices, crews: PowerCrews, most: int) -> None:
+    def __init__(self, choices: PowerChoices, groups: PowerGroups, most: int) -> None:
         self.choices = choices
-        self.crews = crews
+        self.groups = groups
         self.count = 0
         self.job = numpy.zeros(most, dtype=numpy.int32)
         self.option = numpy.zeros(most, dtype=numpy.int32)
@@ -74,10 +74,10 @@ class PowerFew:
             budget: nanowatts that they may add together.
         """
         at: cython.int = 0
-        job = self.crews.first_choosing
+        job = self.groups.first_choosing
         while job >= 0:
             self.job[at] = job
-            job = self.crews.later[job]
+            job = self.groups.later[job]
             at += 1
         self.count = at
         self._rest[at] = 0
@@ -97,7 +97,7 @@ class PowerFew:
         at = self.count
         while at > 0:
             at -= 1
-            table = self.crews.table_of[self.job[at]]
+            table = self.groups.table_of[self.job[at]]
             self.option[at] = self.choices.front_option[
                 self.choices.front_first[table] + self._how[state]
             ]
@@ -106,13 +106,13 @@ class PowerFew:
     @compiled
     def _draw_of(self, at: cython.int, way: cython.int) -> cython.longlong:
         """Return what one of the jobs draws at an option on its front."""
-        table = self.crews.table_of[self.job[at]]
+        table = self.groups.table_of[self.job[at]]
         option = self.choices.front_option[self.choices.front_first[table] + way]
         return self.choices.draw[self.choices.first[table] + option]
 
     @compiled
     def _slow_of(self, at: cython.int, way: cython.int) -> cython.double:
-        table = self.crews.table_of[self.job[at]]
+        table = self.groups.table_of[self.job[at]]
         option = self.choices.front_option[self.choices.front_first[table] + way]
         return self.choices.slow[self.choices.first[table] + option]
 
@@ -120,7 +120,7 @@ class PowerFew:
     def _spread(self, at: cython.int, budget: cython.longlong) -> cython.void:
         """Make the sums with one more job."""
         begin, end = self._layer[at], self._layer[at + 1]
-        ways = self.choices.front_size[self.crews.table_of[self.job[at]]]
+        ways = self.choices.front_size[self.groups.table_of[self.job[at]]]
         write: cython.longlong = end
         if end + (end - begin) * ways > self._draw.shape[0]:
             with cython.gil:

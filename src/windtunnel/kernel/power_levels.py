@@ -19,8 +19,8 @@ from windtunnel.kernel.power_choices import (
     POWER_UNIFORM,
     PowerChoices,
 )
-from windtunnel.kernel.power_crews import PowerCrews
 from windtunnel.kernel.power_few import PowerFew
+from windtunnel.kernel.power_groups import PowerGroups
 from windtunnel.kernel.power_steps import PowerSteps
 
 
@@ -51,7 +51,7 @@ class PowerLevels:
     num_changed: cython.int
     changed: cython.int[::1]
 
-    _crews: PowerCrews
+    _groups: PowerGroups
     _steps: PowerSteps
     _few: PowerFew
     _most_few: cython.int
@@ -75,9 +75,9 @@ class PowerLevels:
         self.floor = numpy.zeros(jobs, dtype=numpy.int64)
         self.level = numpy.full(jobs, -1, dtype=numpy.int32)
         self.changed = numpy.zeros(jobs, dtype=numpy.int32)
-        self._crews = PowerCrews(self.choices, jobs)
-        self._steps = PowerSteps(self.choices, self._crews, jobs)
-        self._few = PowerFew(self.choices, self._crews, exact_jobs)
+        self._groups = PowerGroups(self.choices, jobs)
+        self._steps = PowerSteps(self.choices, self._groups, jobs)
+        self._few = PowerFew(self.choices, self._groups, exact_jobs)
         self._most_few = exact_jobs
         self._was_few = False
         self._is_stale = True
@@ -100,7 +100,7 @@ class PowerLevels:
         table = self.choices.table_of(job, pairs, begin, end)
         self._least_sum += self._draw_at_least(table)
         self._is_stale = True
-        self._crews.enter(job, table)
+        self._groups.enter(job, table)
         if self.choices.limits == POWER_UNIFORM:
             self._add(table, 1)
         else:
@@ -117,14 +117,14 @@ class PowerLevels:
         self.floor[job] = 0
         if self.choices.limits == POWER_NONE:
             return
-        table = self._crews.table_of[job]
+        table = self._groups.table_of[job]
         self._least_sum -= self._draw_at_least(table)
         self._is_stale = True
         if self.choices.limits == POWER_UNIFORM:
             self._add(table, -1)
         else:
             self._steps.leave(job)
-        self._crews.leave(job)
+        self._groups.leave(job)
         self.level[job] = -1
 
     @compiled
@@ -149,7 +149,7 @@ class PowerLevels:
         """Return the time that a running job takes at its limit over that at the highest."""
         if self.choices.limits == POWER_NONE:
             return 1.0
-        return self.choices.slow[self.choices.first[self._crews.table_of[job]] + self.level[job]]
+        return self.choices.slow[self.choices.first[self._groups.table_of[job]] + self.level[job]]
 
     @compiled
     def choose(self, budget: cython.longlong) -> cython.int:
@@ -165,14 +165,14 @@ class PowerLevels:
         self._budget = budget
         if self.choices.limits == POWER_UNIFORM:
             self._choose_uniform(budget)
-        elif self._crews.num_choosing <= self._most_few:
+        elif self._groups.num_choosing <= self._most_few:
             self._choose_few(budget)
         else:
             self._choose_many(budget)
         for at in range(self._num_fresh):
             job = self._fresh[at]
             self._is_fresh[job] = 0
-            table = self._crews.table_of[job]
+            table = self._groups.table_of[job]
             if table < 0 or self.level[job] >= 0:
                 continue
             if self.choices.limits == POWER_UNIFORM:
@@ -202,7 +202,7 @@ class PowerLevels:
     @compiled
     def _option_of(self, job: cython.int) -> cython.int:
         """Return the option that a job's steps have brought it to."""
-        table = self._crews.table_of[job]
+        table = self._groups.table_of[job]
         return self.choices.hull_option[self.choices.hull_first[table] + self._steps.stage[job]]
 
     @compiled
@@ -219,24 +219,24 @@ class PowerLevels:
             limit += 1
         if limit == self._limit:
             return
-        for at in range(self._crews.num_busy):
-            table = self._crews.busy[at]
+        for at in range(self._groups.num_busy):
+            table = self._groups.busy[at]
             option = self._option_at(table, limit)
             if option != self._option_at(table, self._limit):
-                job = self._crews.head[table]
+                job = self._groups.head[table]
                 while job >= 0:
                     self._put(job, option)
-                    job = self._crews.after[job]
+                    job = self._groups.after[job]
         self._limit = limit
 
     @compiled
     def _choose_few(self, budget: cython.longlong) -> cython.void:
         self._was_few = True
         fixed: cython.longlong = self._least_sum
-        job = self._crews.first_choosing
+        job = self._groups.first_choosing
         while job >= 0:
-            fixed -= self._draw_at_least(self._crews.table_of[job])
-            job = self._crews.later[job]
+            fixed -= self._draw_at_least(self._groups.table_of[job])
+            job = self._groups.later[job]
         self._few.run(budget - fixed)
         for at in range(self._few.count):
             self._put(self._few.job[at], self._few.option[at])
@@ -251,10 +251,10 @@ class PowerLevels:
         self._steps.num_moved = 0
         if self._was_few:
             self._was_few = False
-            job = self._crews.first_choosing
+            job = self._groups.first_choosing
             while job >= 0:
                 self._put(job, self._option_of(job))
-                job = self._crews.later[job]
+                job = self._groups.later[job]
 
     # From Python, for tests and to look into a run.
 

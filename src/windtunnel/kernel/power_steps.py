@@ -15,7 +15,7 @@ import numpy
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import with_room
 from windtunnel.kernel.power_choices import PowerChoices
-from windtunnel.kernel.power_crews import PowerCrews
+from windtunnel.kernel.power_groups import PowerGroups
 
 #: Steps of a block, or a few more: equal gains are not parted.
 POWER_BLOCK = cython.declare(cython.int, 16)
@@ -28,7 +28,7 @@ class PowerSteps:
 
     Args:
         choices: their tables of options.
-        crews: the running jobs.
+        groups: the running jobs.
         jobs: how many jobs the run has.
 
     Attributes:
@@ -39,7 +39,7 @@ class PowerSteps:
     """
 
     choices: PowerChoices
-    crews: PowerCrews
+    groups: PowerGroups
     num_moved: cython.int
     stage: cython.int[::1]
     moved: cython.int[::1]
@@ -70,10 +70,10 @@ class PowerSteps:
     _tie_job: cython.int[::1]
     _tie_alive: cython.int[::1]
 
-    def __init__(self, choices: PowerChoices, crews: PowerCrews, jobs: int) -> None:
+    def __init__(self, choices: PowerChoices, groups: PowerGroups, jobs: int) -> None:
         ints = numpy.zeros(0, dtype=numpy.int32)
         self.choices = choices
-        self.crews = crews
+        self.groups = groups
         self.num_moved = 0
         self.stage = numpy.zeros(jobs, dtype=numpy.int32)
         self.moved = numpy.zeros(jobs, dtype=numpy.int32)
@@ -109,9 +109,9 @@ class PowerSteps:
 
     @compiled
     def enter(self, job: cython.int) -> cython.void:
-        """Note that a job has started, after its crew has."""
-        table = self.crews.table_of[job]
-        count = self.crews.count[table]
+        """Note that a job has started, after its group has."""
+        table = self.groups.table_of[job]
+        count = self.groups.count[table]
         first = self.choices.hull_first[table]
         if self.choices.num_tables > self._room:
             with cython.gil:
@@ -129,9 +129,9 @@ class PowerSteps:
 
     @compiled
     def leave(self, job: cython.int) -> cython.void:
-        """Note that a job stops, before its crew does."""
-        table = self.crews.table_of[job]
-        count = self.crews.count[table]
+        """Note that a job stops, before its group does."""
+        table = self.groups.table_of[job]
+        count = self.groups.count[table]
         first = self.choices.hull_first[table]
         if self.choices.hull_size[table] == 1:
             return
@@ -145,7 +145,7 @@ class PowerSteps:
                 self._taken[step] -= 1
                 self._some[block] -= self._taken[step] == 0
                 if self._edge[step] == job:
-                    self._edge[step] = self.crews.before[job]
+                    self._edge[step] = self.groups.before[job]
             else:
                 self._lacking[block] -= self._taken[step] == count - 1
 
@@ -166,7 +166,7 @@ class PowerSteps:
                 if self._lacking[block] > 0:
                     for at in range(begin, end):
                         step = self._order[at]
-                        self._bring(step, self.crews.count[self.choices.hull_table[step]])
+                        self._bring(step, self.groups.count[self.choices.hull_table[step]])
                 continue
             for_all = False
             if self._least[block] <= left:
@@ -203,7 +203,7 @@ class PowerSteps:
         """Return how many jobs have taken the step before, and so may take this one."""
         table = self.choices.hull_table[step]
         if step - 1 == self.choices.hull_first[table]:
-            return self.crews.count[table]
+            return self.groups.count[table]
         return self._taken[step - 1]
 
     @compiled
@@ -214,7 +214,7 @@ class PowerSteps:
         if taken == count:
             return
         table = self.choices.hull_table[step]
-        every = self.crews.count[table]
+        every = self.groups.count[table]
         if taken == every:
             self._lacking[block] += 1
         if count == every:
@@ -225,12 +225,12 @@ class PowerSteps:
             self._some[block] -= 1
         job = self._edge[step]
         while taken < count:
-            job = self.crews.after[job] if taken > 0 else self.crews.head[table]
+            job = self.groups.after[job] if taken > 0 else self.groups.head[table]
             taken += 1
             self._move(job, 1)
         while taken > count:
             self._move(job, -1)
-            job = self.crews.before[job]
+            job = self.groups.before[job]
             taken -= 1
         self._edge[step] = job
         self._taken[step] = count
@@ -254,7 +254,7 @@ class PowerSteps:
             if at == begin or self.choices.hull_table[self._order[at - 1]] != table:
                 self._tie_first[ties] = step
                 self._tie_alive[ties] = self._alive(step)
-                self._tie_job[ties] = self.crews.head[table]
+                self._tie_job[ties] = self.groups.head[table]
                 ties += 1
             self._tie_last[ties - 1] = step
             self._wanted[step] = self._tie_alive[ties - 1]
@@ -284,7 +284,7 @@ class PowerSteps:
                     continue
                 if (
                     best < 0
-                    or self.crews.stamp[self._tie_job[at]] < self.crews.stamp[self._tie_job[best]]
+                    or self.groups.stamp[self._tie_job[at]] < self.groups.stamp[self._tie_job[best]]
                 ):
                     best = at
                 at += 1
@@ -295,7 +295,7 @@ class PowerSteps:
                 self._wanted[step] += 1
                 left -= self.choices.more[step]
                 step += 1
-            self._tie_job[best] = self.crews.after[self._tie_job[best]]
+            self._tie_job[best] = self.groups.after[self._tie_job[best]]
             self._tie_alive[best] -= 1
 
     @compiled
@@ -305,8 +305,8 @@ class PowerSteps:
             self._provide()
         self._forget()
         old = self._size
-        for at in range(self.crews.num_busy):
-            table = self.crews.busy[at]
+        for at in range(self.groups.num_busy):
+            table = self.groups.busy[at]
             if self._is_listed[table]:
                 continue
             self._is_listed[table] = 1
@@ -325,14 +325,14 @@ class PowerSteps:
         """Take the steps of tables without jobs out of the list, once they are too many."""
         kept: cython.int = 0
         for at in range(self._size):
-            kept += self.crews.count[self.choices.hull_table[self._order[at]]] > 0
+            kept += self.groups.count[self.choices.hull_table[self._order[at]]] > 0
         if self._size < 2 * kept + 256:
             return
         kept = 0
         for at in range(self._size):
             step = self._order[at]
             table = self.choices.hull_table[step]
-            if self.crews.count[table] > 0:
+            if self.groups.count[table] > 0:
                 self._order[kept] = step
                 kept += 1
             else:
@@ -395,7 +395,7 @@ class PowerSteps:
                 self._least[block] = self.choices.more[step]
                 self._lacking[block] = 0
                 self._some[block] = 0
-            count = self.crews.count[self.choices.hull_table[step]]
+            count = self.groups.count[self.choices.hull_table[step]]
             self._block[step] = block
             self._sum[block] += self.choices.more[step] * count
             if self.choices.more[step] < self._least[block]:

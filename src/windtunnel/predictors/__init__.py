@@ -1,10 +1,10 @@
 """Predictors of job durations: trained on the past only, back-tested along a trace."""
 
-from windtunnel.predictors.along import predict_along
 from windtunnel.predictors.backtest import Backtest, backtest
 from windtunnel.predictors.catalogue import PREDICTORS, predictor, resolve_predictor
 from windtunnel.predictors.convention import SOURCES, Predicted, Predictor
 from windtunnel.predictors.knowledge import KNOWN_AFTER
+from windtunnel.predictors.online import predict_online
 
 __all__ = [
     "KNOWN_AFTER",
@@ -14,7 +14,7 @@ __all__ = [
     "Predicted",
     "Predictor",
     "backtest",
-    "predict_along",
+    "predict_online",
     "predictor",
     "resolve_predictor",
 ]

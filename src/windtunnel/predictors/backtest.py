@@ -1,6 +1,6 @@
 """Back-tests: what a predictor would have said at each submission, against what happened.
 
-`backtest` goes along the trace (`windtunnel.predictors.along`) and keeps the predictions; every
+`backtest` goes along the trace (`windtunnel.predictors.online`) and keeps the predictions; every
 number of a `Backtest` is a function of that table.
 """
 
@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, coverage, error_cdf
-from windtunnel.predictors.along import MIN_HISTORY, TRAIN_LAST, Refreshing, Walk
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.convention import SOURCES
 from windtunnel.predictors.features import numbers
 from windtunnel.predictors.knowledge import past_of
-from windtunnel.predictors.recalling import Recalling
+from windtunnel.predictors.online import MIN_HISTORY, TRAIN_LAST, Refreshing, Walk
+from windtunnel.predictors.running_mean import RunningMean
 from windtunnel.schema import as_jobs, source_of
 from windtunnel.sim.metrics import size_classes
 
@@ -40,7 +40,7 @@ class Backtest:
     Attributes:
         model: the predictor's name with its parameters.
         peeks: it reads true durations: a bound, not a predictor.
-        table: the table of `predict_along`, and behind it ``submit_time``, ``num_gpus``,
+        table: the table of `predict_online`, and behind it ``submit_time``, ``num_gpus``,
             ``duration`` (s; null = not known, or not ended) and ``judged`` (whether the job counts
             below).
         settings: everything that decides the result.
@@ -159,7 +159,7 @@ def backtest(
 
     Args:
         jobs: a jobs table, or anything that becomes one.
-        model: see `windtunnel.predictors.along.predict_along`, as for what follows.
+        model: see `windtunnel.predictors.online.predict_online`, as for what follows.
         refresh: seconds between trainings. [a day]
         refresh_jobs: instead, completions between trainings.
         min_history: completions before the first training.
@@ -225,6 +225,6 @@ def _bound(name: str, value: float | None, without: float) -> float:
 
 def _own_source(predictor: Predictor) -> str:
     """Return the source of predictions that are no fall-back."""
-    if isinstance(predictor, Recalling):
+    if isinstance(predictor, RunningMean):
         return SOURCES[predictor.memory().levels[0].source]
     return "model"

@@ -16,8 +16,8 @@ from windtunnel.predictors.convention import Given, Predictor
 from windtunnel.predictors.fitted import Adapted, Fitted
 from windtunnel.predictors.given import Column, Noise, Oracle, Requested
 from windtunnel.predictors.quantile_trees import QuantileTrees
-from windtunnel.predictors.recalling import Recalling
 from windtunnel.predictors.rolling import CellMean, QssfRolling, Rolling, Sjg, Sjgg, Sju
+from windtunnel.predictors.running_mean import RunningMean
 from windtunnel.predictors.trees import Cart, Gbdt
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def as_predictor(name: str, given: Any) -> type[Predictor] | Predictor:  # noqa:
     kind = given if isinstance(given, type) else type(given)
     if not issubclass(kind, Predictor):
         return Adapted(given() if isinstance(given, type) else given)
-    if not issubclass(kind, Given | Recalling | Fitted):
+    if not issubclass(kind, Given | RunningMean | Fitted):
         raise SpecError(
             f"predictor {kind.name}",
             f"{kind.__name__} does not say when it learns; "
-            "derive it from Given, Recalling or Fitted.",
+            "derive it from Given, RunningMean or Fitted.",
         )
     return given  # type: ignore[no-any-return] # it has been looked at
 
@@ -63,7 +63,7 @@ def predictor(name: str) -> Callable[[_Kind], _Kind]:
 
     The class has ``fit(jobs, durations)`` and ``predict(jobs)``, as a scikit-learn estimator has:
     tables of the columns known at submission, and seconds. Or it is one of
-    `windtunnel.predictors.Fitted`, `Recalling`.
+    `windtunnel.predictors.Fitted`, `RunningMean`.
 
     Args:
         name: what users type; a second registration replaces the first.

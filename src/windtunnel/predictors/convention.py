@@ -5,9 +5,9 @@ take, from what is known at their submission (`windtunnel.predictors.features`).
 the constructor's arguments, under the same names as attributes, so that `Predictor.clone` and
 scikit-learn's own ``clone`` give the same predictor unfitted.
 
-There are three kinds. A `Given` predictor learns nothing: it reads a column. A `Recalling` one
-(`windtunnel.predictors.recalling`) learns at each completion. A `Fitted` one
-(`windtunnel.predictors.fitted`) is trained anew every so often and falls back on a recalling one.
+There are three kinds. A `Given` predictor learns nothing: it reads a column. A `RunningMean` one
+(`windtunnel.predictors.running_mean`) learns at each completion. A `Fitted` one
+(`windtunnel.predictors.fitted`) is trained anew every so often and falls back on one of those.
 """
 
 from __future__ import annotations

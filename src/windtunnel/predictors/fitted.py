@@ -17,14 +17,14 @@ import numpy as np
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.convention import Predicted, Predictor, paired
 from windtunnel.predictors.features import SUBMISSION
-from windtunnel.predictors.recalling import Recall, recalled
 from windtunnel.predictors.rolling import Rolling
+from windtunnel.predictors.running_mean import Recall, recalled
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.predictors.recalling import Memory, Recalling
+    from windtunnel.predictors.running_mean import Memory, RunningMean
 
 
 class Fitted(Predictor):
@@ -68,7 +68,7 @@ class Fitted(Predictor):
         """Return the lower and upper ends for rows, or None where the model has no intervals."""
         return None
 
-    def fallback(self) -> Recalling:
+    def fallback(self) -> RunningMean:
         """Return what predicts while there is too little to train on."""
         return Rolling()
 

@@ -20,10 +20,10 @@ from windtunnel.predictors.convention import (
     checked_count,
 )
 from windtunnel.predictors.features import Level, identity_columns
-from windtunnel.predictors.recalling import STATISTICS, Memory, Recalling
+from windtunnel.predictors.running_mean import STATISTICS, Memory, RunningMean
 
 
-class Rolling(Recalling):
+class Rolling(RunningMean):
     """Mean or median of the last runs: of the template, of user and GPUs, of the user, of all.
 
     Args:
@@ -80,7 +80,7 @@ class Rolling(Recalling):
         return Memory(levels, self.statistic, min_runs=self.min_runs, similar=self.similar)
 
 
-class QssfRolling(Recalling):
+class QssfRolling(RunningMean):
     """The rolling part of QSSF: means over all runs, from the same name down to all jobs.
 
     In this order, the first that has any run: the user's jobs of this name with as many GPUs; the
@@ -110,7 +110,7 @@ class QssfRolling(Recalling):
         return Memory(levels, "mean", similar=self.similar)
 
 
-class CellMean(Recalling):
+class CellMean(RunningMean):
     """The mean over all runs of a cell; without any, of the cell without its last column, and on.
 
     Args:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.predictors.features import View
-    from windtunnel.predictors.recalling import Recalling
+    from windtunnel.predictors.running_mean import RunningMean
 
 #: What is averaged: seconds, or log(1 + seconds), whose error is a factor.
 TARGETS: tuple[str, ...] = ("log", "seconds")
@@ -244,7 +244,7 @@ class Gbdt(Regression):
         self.similar = bool(similar)
         self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
 
-    def fallback(self) -> Recalling:
+    def fallback(self) -> RunningMean:
         """Return QSSF's rolling means."""
         return QssfRolling(similar=self.similar)
 

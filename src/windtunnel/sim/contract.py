@@ -202,7 +202,7 @@ class Policy:
         lets_wait: jobs may wait for ever under limits of its own: the run then ends without them.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
-            predictor's name while the policy is asked (`windtunnel.study.foresight`).
+            predictor's name while the policy is asked (`windtunnel.study.predictions`).
     """
 
     name: ClassVar[str] = ""

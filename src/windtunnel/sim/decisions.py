@@ -230,8 +230,8 @@ class Decisions:
             columns: the kernel's log.
             horizon: where the run was cut, s.
         """
-        if self.deciding.company:
-            shared = self.deciding.company
+        if self.deciding.colocated:
+            shared = self.deciding.colocated
             seconds = gpu_time(self.problem, columns, shared, horizon)
             flight = replace(flight, gpu_time=ByRow(self.problem)(seconds, 0.0))
         if self.works is not None:

@@ -5,7 +5,7 @@ A job's rate (DESIGN, "a job's progress") is 1 in the best of places, and otherw
 * *locality*: ``spread`` over more nodes than it needs, times ``rack`` over more racks than that.
   Gavel (Narayanan et al., OSDI 2020) measured what it calls unconsolidated speeds: over jobs of 2
   to 8 V100s the median ratio to consolidated ones is 0.42 (0.10 to 1.35), `SPREAD`;
-* *company*, the pace of its slowest node: ``share`` for each other job on a GPU that one of its
+* *colocation*, the pace of its slowest node: ``share`` for each other job on a GPU that one of its
   tasks is on, times 1 - ``cpu`` x (share of the node's cores that other jobs hold). In the talk on
   PAI (Weng et al., NSDI 2022) co-located instances slow each other by up to 28 %, `CPU`;
 * *network*, the part of its ``traffic`` that the uplinks it crosses carry, which it shares with the

@@ -11,7 +11,7 @@ from windtunnel import saved, schema
 from windtunnel.errors import SpecError, quote
 from windtunnel.notebook import as_html
 from windtunnel.sim.outcome import SAVED
-from windtunnel.study.foresight import Foresight
+from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
@@ -76,12 +76,12 @@ def fly_several(
         SpecError: no policy, or one of them twice; and whatever `simulate` raises.
     """
     labels = check_labels(several)
-    foresight = Foresight(table, several[0].seed)
+    predictions = Predictions(table, several[0].seed)
     for one in several:  # what cannot be ordered by is told before any run
-        foresight.column_of(one.scheduler.policy)
+        predictions.column_of(one.scheduler.policy)
     outcomes = {}
     for label, one in zip(labels, several, strict=True):
-        outcomes[label] = fly(table, one, foresight)
+        outcomes[label] = fly(table, one, predictions)
         if on_done is not None:
             on_done(label)
     return Comparison(outcomes)

@@ -35,8 +35,8 @@ from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around, workload_of_jobs
-from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
+from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import span_of, told_costs
 from windtunnel.throughput.options import shapes_of
@@ -66,7 +66,7 @@ def fly_elastic(
     cluster: ClusterSpec,
     policy: Policy,
     conditions: Conditions,
-    foresight: Foresight | None = None,
+    predictions: Predictions | None = None,
 ) -> Outcome:
     """Fly a validated jobs table under a policy that may resize jobs.
 
@@ -75,7 +75,7 @@ def fly_elastic(
         cluster: where; with nodes.
         policy: who runs next and how.
         conditions: see `windtunnel.site`; ``penalty`` and ``models`` count here.
-        foresight: predictions for this table; None = those that the run needs are made.
+        predictions: predictions for this table; None = those that the run needs are made.
 
     Raises:
         SchemaError: a job breaks the schema or fits the cluster in no way.
@@ -90,7 +90,7 @@ def fly_elastic(
     scheduler, site = conditions.scheduler, conditions.site
     models = _models_of(scheduler.models)
     until = math.inf if conditions.until is None else conditions.until
-    told = (foresight or Foresight(table, conditions.seed)).tell(
+    told = (predictions or Predictions(table, conditions.seed)).tell(
         policy, checked_estimates(scheduler.estimates or "perfect", policy)
     )
     if site.arrivals is not None:

@@ -1,6 +1,6 @@
 """Who was in front of one job: what ran, and who waited before it, at the instant it joined.
 
-Wishes of users of queues (kubernetes-sigs/kueue#2833: "who is in front of me, and how much do they
+Users of queues ask for it (kubernetes-sigs/kueue#2833: "who is in front of me, and how much do they
 hold"). The line is that of `windtunnel.study.wait_causes`.
 """
 

@@ -4,7 +4,7 @@ The question of Weng et al., NSDI 2022 (MLaaS in the Wild), section 6, with what
 same jobs under first come first served, under shortest predicted first for several predictors, and
 for the best of them under aging and reservations, at several loads, by size of the job.
 
-A predictor goes once along the *recorded* log (`windtunnel.study.foresight`); stretching the
+A predictor goes once along the *recorded* log (`windtunnel.study.predictions`); stretching the
 submissions to another load changes the run, not what was known.
 """
 
@@ -38,8 +38,8 @@ from windtunnel.study.effect_settings import (
     judged,
     shortest,
 )
-from windtunnel.study.foresight import Foresight
 from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
@@ -145,11 +145,11 @@ def prediction_effect(
     conditions = conditions_of(
         spec, placement=placement, seed=seed, oversize="reject", incomplete="reject"
     )
-    foresight = Foresight(table, seed)
+    predictions = Predictions(table, seed)
     # A run of no length tells which jobs are rejected: that depends on neither load nor policy.
     plain = resolved(conditions.having(policy=resolve_policy(FIFO.policy), until=0.0))
-    rehearsal = fly(table, plain, foresight)
-    tunnel = _Tunnel(rehearsal, conditions, foresight)
+    rehearsal = fly(table, plain, predictions)
+    tunnel = _Tunnel(rehearsal, conditions, predictions)
     settings = [FIFO, *(shortest(name) for name in names)]
     for load in wanted:
         for setting in settings:
@@ -163,7 +163,7 @@ def prediction_effect(
     tunnel.sort(wanted)
     runs = judged(tunnel.runs)
     flown = tunnel.flown
-    told = {name: foresight.predictions(name) for name in names}
+    told = {name: predictions.of(name) for name in names}
     truth = numbers(table, "duration")
     return PredictionEffect(
         cluster=spec,
@@ -210,11 +210,13 @@ class _Tunnel:
         big: the big jobs.
     """
 
-    def __init__(self, rehearsal: Outcome, conditions: Conditions, foresight: Foresight) -> None:
+    def __init__(
+        self, rehearsal: Outcome, conditions: Conditions, predictions: Predictions
+    ) -> None:
         self._table = rehearsal.jobs
         self._cluster = rehearsal.cluster
         self._conditions = conditions
-        self._foresight = foresight
+        self._predictions = predictions
         self.flown = rehearsal.flight.status != REJECTED
         self.natural = offered_load(self._table, self._cluster.num_gpus, self.flown)
         self.big = big_jobs(rehearsal.num_gpus, self.flown)
@@ -233,7 +235,7 @@ class _Tunnel:
             queueing=setting.queueing,
             estimates=setting.estimates,
         )
-        outcome = fly(self._stretched[load], resolved(conditions), self._foresight)
+        outcome = fly(self._stretched[load], resolved(conditions), self._predictions)
         metrics = outcome.metrics()
         self.runs.append(
             {

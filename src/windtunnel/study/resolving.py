@@ -20,7 +20,7 @@ from windtunnel.site.conditions import Conditions
 from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
 from windtunnel.site.slurm_text import site_of_text
-from windtunnel.study.foresight import checked_estimates
+from windtunnel.study.predictions import checked_estimates
 from windtunnel.study.recording import check_record
 from windtunnel.study.resume_costs import read_cost
 from windtunnel.study.site_file import is_site_file, read_site

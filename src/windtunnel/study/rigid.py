@@ -27,8 +27,8 @@ from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import Around, around, workload_of_jobs
 from windtunnel.study.compat import as_pai, in_order
-from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
+from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import cost_note, costs_of
 
@@ -49,7 +49,7 @@ def fly_rigid(
     cluster: ClusterSpec,
     policy: Policy,
     conditions: Conditions,
-    foresight: Foresight | None = None,
+    predictions: Predictions | None = None,
 ) -> Outcome:
     """Fly a validated jobs table whose jobs keep their size; see `windtunnel.study.simulate.fly`.
 
@@ -63,7 +63,7 @@ def fly_rigid(
     if conditions.scheduler.compat is not None:
         table, policy, conditions = as_pai(table, cluster, policy, conditions)
     rules = _rules(table, cluster, policy, conditions)
-    told = (foresight or Foresight(recorded, conditions.seed)).tell(policy, rules.estimates)
+    told = (predictions or Predictions(recorded, conditions.seed)).tell(policy, rules.estimates)
     problem = problems.build(
         told.onto(table),
         cluster,

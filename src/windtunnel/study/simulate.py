@@ -15,9 +15,9 @@ from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.closed_loop import fly_closed, is_closed
-from windtunnel.study.foresight import Foresight
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
+from windtunnel.study.predictions import Predictions
 from windtunnel.study.recording import keep_record
 from windtunnel.study.replay import fly_replay
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
@@ -101,32 +101,32 @@ def simulate(
     return fly(schema.as_jobs(jobs), resolved(given))
 
 
-def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = None) -> Outcome:
+def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None = None) -> Outcome:
     """Fly a validated jobs table; what `simulate` and `compare` share.
 
     Args:
         table: jobs table.
         conditions: what it is flown under, resolved (`windtunnel.study.resolving`).
-        foresight: of this table as it is given (predictors go along the recorded log, not along
+        predictions: of this table as it is given (predictors go along the recorded log, not along
             other arrivals) and the conditions' seed, so that several runs predict once.
 
     Raises:
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     if is_closed(conditions.site.arrivals):
-        told = foresight or Foresight(table, conditions.seed)
+        told = predictions or Predictions(table, conditions.seed)
         outcome = fly_closed(
             table, conditions, lambda jobs, asked, rows: _fly(jobs, asked, told.of_rows(rows))
         )
     else:
-        outcome = _fly(table, conditions, foresight)
+        outcome = _fly(table, conditions, predictions)
     outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
 
 
-def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -> Outcome:
+def _fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None) -> Outcome:
     cluster, policy = cluster_of(conditions), conditions.scheduler.policy
     table = with_types_of(table, cluster.gpu_types, cluster.aliases)
     refuse_large(table, cluster, conditions)
@@ -152,9 +152,9 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     if policy.elastic:
         from windtunnel.study.elastic import fly_elastic
 
-        return fly_elastic(table, cluster, policy, conditions, foresight)
+        return fly_elastic(table, cluster, policy, conditions, predictions)
     _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
-    return fly_rigid(table, cluster, policy, conditions, foresight)
+    return fly_rigid(table, cluster, policy, conditions, predictions)
 
 
 def _refuse(conditions: Conditions, names: tuple[str, ...], why: str) -> None:

@@ -19,7 +19,7 @@ from studies import digests, study_of, write_trace
 import windtunnel as wt
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.study.grid import Study, open_results, run_study
-from windtunnel.study.grid.crews import GivenExecutor, Processes
+from windtunnel.study.grid.executors import GivenExecutor, Processes
 from windtunnel.study.grid.flying import Order, fly_order
 from windtunnel.study.grid.inputs import MappedTable, prepare
 from windtunnel.study.grid.measure import GROUPS, METRICS, SCHEMA

@@ -16,7 +16,7 @@ from windtunnel.policies.gavel.closed_forms import IsolatedTime
 from windtunnel.policies.gavel.fairness import believed, same_speeds
 from windtunnel.policies.gavel.instance import Entity, Instance
 from windtunnel.policies.gavel.pairing import PublishedPairs
-from windtunnel.policies.gavel.standing import StandingMaxMin
+from windtunnel.policies.gavel.persistent import PersistentMaxMin
 from windtunnel.policies.gavel.work import ALONE, Decision
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Shares below this are a solver's dust.
 _DUST = 1e-9
-#: Policies whose program is kept between decisions (`StandingMaxMin`).
+#: Policies whose program is kept between decisions (`PersistentMaxMin`).
 _STANDING = frozenset({"max_min_fairness", "max_min_fairness_perf"})
 #: With more kinds of jobs than that, a program of the jobs that are here alone is the smaller.
 _MOST_KINDS = 200
@@ -81,7 +81,7 @@ class Shares:
         self._pairs = None
         if published and policy.allocation == "gandiva":
             self._pairs = PublishedPairs(seed)
-        self._standing = self._standing_max_min()
+        self._standing = self._persistent_max_min()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
@@ -109,7 +109,7 @@ class Shares:
         self.notes += [note for note in decided.notes if note not in self.notes]
         return _decision(active, instance, *shares_of(instance, decided))
 
-    def _standing_max_min(self) -> StandingMaxMin | None:
+    def _persistent_max_min(self) -> PersistentMaxMin | None:
         """Return the program to keep between decisions, where there is one for the policy."""
         name, everyone = self.policy.allocation, np.arange(self.work.num_jobs)
         if (
@@ -129,7 +129,7 @@ class Shares:
         kinds, kind_of = np.unique(alike, axis=0, return_inverse=True)
         if len(kinds) > _MOST_KINDS:
             return None
-        return StandingMaxMin(name, seen, factors, usable=usable, kind_of=kind_of.ravel())
+        return PersistentMaxMin(name, seen, factors, usable=usable, kind_of=kind_of.ravel())
 
     @property
     def isolated_time(self) -> np.ndarray:

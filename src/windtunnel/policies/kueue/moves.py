@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.policies.kueue.placing import Refused, Wish, places
+from windtunnel.policies.kueue.placing import PodSetRequest, Refused, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,23 +47,23 @@ class Moves(NamedTuple):
     moves: tuple[Move, ...]
 
 
-def making_room(state: State, wishes: Sequence[Wish]) -> Moves | None:
+def making_room(state: State, requests: Sequence[PodSetRequest]) -> Moves | None:
     """Return moves after which a job has room where it requires it; None = there are none.
 
     Args:
         state: as things stand; it is left so.
-        wishes: the job's pod sets. One of them requires a level, all are of one topology.
+        requests: the job's pod sets. One of them requires a level, all are of one topology.
     """
-    level = next((w.pod_set.topology.required for w in wishes
+    level = next((w.pod_set.topology.required for w in requests
                   if w.pod_set.topology and w.pod_set.topology.required), "")  # fmt: skip
-    tree = wishes[0].tree if wishes else None
-    if not level or tree is None or any(wish.tree is not tree for wish in wishes):
+    tree = requests[0].tree if requests else None
+    if not level or tree is None or any(request.tree is not tree for request in requests):
         return None
     best: Moves | None = None
     number = tree.levels.index(level)
     for domain in tree.paths[number]:
         inside = np.array([path[: number + 1] == domain for path in tree.paths[-1]])
-        found = _Domain(state, tree, wishes, domain, inside).moves()
+        found = _Domain(state, tree, requests, domain, inside).moves()
         if found is not None and (best is None or found.pods < best.pods):
             best = found
     return best
@@ -76,19 +76,21 @@ class _Domain:
         self,
         state: State,
         tree: TopologyTree,
-        wishes: Sequence[Wish],
+        requests: Sequence[PodSetRequest],
         domain: Path,
         inside: np.ndarray,
     ) -> None:
         self.state, self.tree, self.domain = state, tree, domain
-        self.wishes = [
-            wish._replace(allowed=inside if wish.allowed is None else inside & wish.allowed)
-            for wish in wishes
+        self.requests = [
+            request._replace(
+                allowed=inside if request.allowed is None else inside & request.allowed
+            )
+            for request in requests
         ]
 
     def moves(self) -> Moves | None:
         """Return the moves that make room here."""
-        if isinstance(places(self.wishes, self.state.gates, empty=True), Refused):
+        if isinstance(places(self.requests, self.state.gates, empty=True), Refused):
             return None
         there = sorted(self._holders(), key=lambda of: (_pods(of), of.workload.key))
         going: list[Holding] = []
@@ -133,18 +135,18 @@ class _Domain:
 
         with self.state.gone(going):
             try:
-                got = places(self.wishes, self.state.gates)
+                got = places(self.requests, self.state.gates)
                 if isinstance(got, Refused):
                     return None
-                flavors = {wish.pod_set.name: wish.flavor for wish in self.wishes}
+                flavors = {request.pod_set.name: request.flavor for request in self.requests}
                 take([(flavors[name], place) for name, place in got.items()])
                 after: list[_Places] = []
                 for holding in going:
-                    wishes = self._wishes(holding)
-                    found = None if wishes is None else places(wishes, self.state.gates)
-                    if wishes is None or found is None or isinstance(found, Refused):
+                    requests = self._requests(holding)
+                    found = None if requests is None else places(requests, self.state.gates)
+                    if requests is None or found is None or isinstance(found, Refused):
                         return None
-                    then = tuple((w.flavor, found[w.pod_set.name]) for w in wishes)
+                    then = tuple((w.flavor, found[w.pod_set.name]) for w in requests)
                     take(then)
                     after.append(then)
                 return after
@@ -152,7 +154,7 @@ class _Domain:
                 for tree, place in taken:
                     tree.give(place)
 
-    def _wishes(self, holding: Holding) -> list[Wish] | None:
+    def _requests(self, holding: Holding) -> list[PodSetRequest] | None:
         """Return a workload's pod sets as it asks for them; None = it holds what it did not ask."""
         left = list(holding.workload.pod_sets)
         found = []
@@ -164,7 +166,7 @@ class _Domain:
             left.remove(of)
             tree = self.state.topologies[flavor]
             pods = sum(pods for _, pods in place.leaves)
-            found.append(Wish(of, pods, tree, flavor, self.state.allowed(of, flavor)))
+            found.append(PodSetRequest(of, pods, tree, flavor, self.state.allowed(of, flavor)))
         return found
 
 

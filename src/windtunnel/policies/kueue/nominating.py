@@ -12,7 +12,7 @@ import msgspec
 from windtunnel.cluster.topology.places import Place
 from windtunnel.policies.kueue import classical, fair
 from windtunnel.policies.kueue.flavors import Assignment, FlavorSearch, Mode
-from windtunnel.policies.kueue.placing import Refused, Wish, places
+from windtunnel.policies.kueue.placing import PodSetRequest, Refused, places
 from windtunnel.policies.kueue.preempting import Attempt, Victim
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Nominator:
         self.state = state
         self.usage = usage
         #: Places sought since the last change, and on the empty topology, by pod set.
-        self._sought: dict[tuple[int, int, str, bool], tuple[int, Wish, _Places]] = {}
+        self._sought: dict[tuple[int, int, str, bool], tuple[int, PodSetRequest, _Places]] = {}
 
     def nominate(self, pending: Pending, queue: QuotaNode) -> Nomination:
         """Return what a head would hold and who must go for it."""
@@ -111,27 +111,27 @@ class Nominator:
         """Return what it would hold with so many pods of each pod set."""
         assignment = search.assign(counts)
         found = Nomination(pending, queue, assignment, refused=assignment.refused)
-        wishes = self.wishes(found, implied=search.only_topologies)
-        if wishes is None:
+        requests = self.requests(found, implied=search.only_topologies)
+        if requests is None:
             assignment.mode = Mode.NO_FIT
             found.refused = "its resources stand on flavors of several topologies"
-        if assignment.mode is Mode.NO_FIT or wishes is None:
+        if assignment.mode is Mode.NO_FIT or requests is None:
             return found
-        self._place(found, wishes, as_it_stands=as_it_stands)
+        self._place(found, requests, as_it_stands=as_it_stands)
         if Mode.NO_FIT < assignment.mode < Mode.FIT:
-            found.victims = self._victims(found, wishes)
+            found.victims = self._victims(found, requests)
         return found
 
-    def wishes(self, found: Nomination, *, implied: bool) -> list[Wish] | None:
+    def requests(self, found: Nomination, *, implied: bool) -> list[PodSetRequest] | None:
         """Return the pod sets to place; None if one stands on several topologies.
 
         Args:
             found: what the workload would hold.
             implied: pod sets without a request are placed as well.
         """
-        wishes: list[Wish] = []
+        requests: list[PodSetRequest] = []
         if not self.state.topologies or not self.state.gates.topology_aware_scheduling:
-            return wishes
+            return requests
         for pod_set in found.pending.workload.pod_sets:
             of = found.assignment.flavors.get(pod_set.name, {})
             flavors = {c.flavor for c in of.values() if c.flavor in self.state.topologies}
@@ -142,52 +142,54 @@ class Nominator:
                 flavor = flavors.pop()
                 tree = self.state.topologies[flavor]
                 allowed = self.state.allowed(pod_set, flavor)
-                wishes.append(Wish(pod_set, count, tree, flavor, allowed))
-        return wishes
+                requests.append(PodSetRequest(pod_set, count, tree, flavor, allowed))
+        return requests
 
-    def _places(self, wishes: list[Wish], *, empty: bool) -> _Places:
+    def _places(self, requests: list[PodSetRequest], *, empty: bool) -> _Places:
         """Return places as `placing.places` does; what was sought since the last change is known.
 
         Only for the state as it stands between cycles, or for the empty topology.
         """
-        if len(wishes) > 1:
-            return places(wishes, self.state.gates, empty=empty)
-        (wish,) = wishes
-        key = (id(wish.pod_set), wish.pods, wish.flavor, empty)
+        if len(requests) > 1:
+            return places(requests, self.state.gates, empty=empty)
+        (request,) = requests
+        key = (id(request.pod_set), request.pods, request.flavor, empty)
         stamp = 0 if empty else self.state.changes
         known = self._sought.get(key)
-        if known is not None and known[0] == stamp and known[1].pod_set is wish.pod_set:
+        if known is not None and known[0] == stamp and known[1].pod_set is request.pod_set:
             return known[2]
-        found = places(wishes, self.state.gates, empty=empty)
+        found = places(requests, self.state.gates, empty=empty)
         if len(self._sought) > _MOST_SOUGHT:
             self._sought.clear()
-        self._sought[key] = stamp, wish, found
+        self._sought[key] = stamp, request, found
         return found
 
-    def _place(self, found: Nomination, wishes: list[Wish], *, as_it_stands: bool) -> None:
+    def _place(
+        self, found: Nomination, requests: list[PodSetRequest], *, as_it_stands: bool
+    ) -> None:
         """Find places; where there is no room others must go, or it can never be placed."""
-        if not wishes:
+        if not requests:
             return
         if found.mode is Mode.FIT:
             if as_it_stands:
-                got = self._places(wishes, empty=False)
+                got = self._places(requests, empty=False)
             else:
-                got = places(wishes, self.state.gates)
+                got = places(requests, self.state.gates)
             if not isinstance(got, Refused):
-                found.places = _with_flavors(wishes, got)
+                found.places = _with_flavors(requests, got)
                 return
             found.assignment.lower(got.pod_set, Mode.PREEMPT)
             found.refused = f"no room in the topology for {got.pod_set!r}"
-        never = self._places(wishes, empty=True)
+        never = self._places(requests, empty=True)
         if isinstance(never, Refused):
             found.assignment.lower(never.pod_set, Mode.NO_FIT)
             found.refused = never.reason or f"{never.pod_set!r} does not fit an empty topology"
             return
-        found.places = _with_flavors(wishes, never)
-        for wish in wishes:  # room is what lacks, whatever the quotas
-            found.assignment.lower(wish.pod_set.name, Mode.PREEMPT)
+        found.places = _with_flavors(requests, never)
+        for request in requests:  # room is what lacks, whatever the quotas
+            found.assignment.lower(request.pod_set.name, Mode.PREEMPT)
 
-    def _victims(self, found: Nomination, wishes: list[Wish]) -> list[Victim]:
+    def _victims(self, found: Nomination, requests: list[PodSetRequest]) -> list[Victim]:
         """Return who must go for the whole request, and find its places without them."""
         attempt = Attempt(
             self.state,
@@ -195,24 +197,24 @@ class Nominator:
             found.pending.workload,
             found.assignment.usage,
             found.assignment.short,
-            self._room(wishes),
+            self._room(requests),
             self.usage,
         )
         victims = self.search(attempt)
-        if victims and wishes:
+        if victims and requests:
             for victim in victims:
                 self.state.vacate(victim.holding)
-            got = places(wishes, self.state.gates)
+            got = places(requests, self.state.gates)
             if not isinstance(got, Refused):
-                found.places = _with_flavors(wishes, got)
+                found.places = _with_flavors(requests, got)
             attempt.restore(victims)
         return victims
 
-    def _room(self, wishes: list[Wish]) -> Callable[[], bool] | None:
+    def _room(self, requests: list[PodSetRequest]) -> Callable[[], bool] | None:
         """Return the question whether the topology has room now; None = there is none."""
-        if not wishes:
+        if not requests:
             return None
-        return lambda: not isinstance(places(wishes, self.state.gates), Refused)
+        return lambda: not isinstance(places(requests, self.state.gates), Refused)
 
     def search(self, attempt: Attempt) -> list[Victim]:
         """Return who must go, by priority or by fair share."""
@@ -270,7 +272,9 @@ def _asks(pod_set: PodSet) -> bool:
     return pod_set.topology is not None and pod_set.topology.places
 
 
-def _with_flavors(wishes: list[Wish], got: dict[str, Place]) -> dict[str, tuple[str, Place]]:
+def _with_flavors(
+    requests: list[PodSetRequest], got: dict[str, Place]
+) -> dict[str, tuple[str, Place]]:
     """Return places with their flavors, by pod set."""
-    flavors = {wish.pod_set.name: wish.flavor for wish in wishes}
+    flavors = {request.pod_set.name: request.flavor for request in requests}
     return {name: (flavors[name], place) for name, place in got.items()}

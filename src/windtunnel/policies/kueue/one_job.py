@@ -189,8 +189,8 @@ class _Trial:
         found = self.scheduler.nominator.nominate(waits, node)
         if not node.fits(found.assignment.usage) or not found.assignment.usage:
             return None
-        wishes = self.scheduler.nominator.wishes(found, implied=True)
-        return making_room(self.state, wishes) if wishes else None
+        requests = self.scheduler.nominator.requests(found, implied=True)
+        return making_room(self.state, requests) if requests else None
 
     def _run(self, until: Pending | None) -> tuple[list[Nomination], list[Victim]]:
         """Run cycles until one workload is admitted or nothing changes any more."""

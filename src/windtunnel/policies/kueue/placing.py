@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ANYWHERE = TopologyRequest(unconstrained=True)
 
 
-class Wish(NamedTuple):
+class PodSetRequest(NamedTuple):
     """A pod set to place.
 
     Attributes:
@@ -56,18 +56,18 @@ class Refused(NamedTuple):
 
 
 def places(
-    wishes: Sequence[Wish], gates: Gates, *, empty: bool = False
+    requests: Sequence[PodSetRequest], gates: Gates, *, empty: bool = False
 ) -> dict[str, Place] | Refused:
     """Return the place of each pod set, by name, or the first that has none.
 
     Args:
-        wishes: the pod sets in order; each sees what the earlier ones take.
+        requests: the pod sets in order; each sees what the earlier ones take.
         gates: Kueue's feature gates.
         empty: as if nothing were used.
     """
     found: dict[str, Place] = {}
     assumed: list[tuple[str, Place]] = []
-    for workers, leader in _groups(wishes):
+    for workers, leader in _groups(requests):
         try:
             ask = asked(
                 workers.tree.levels,
@@ -99,13 +99,17 @@ def places(
     return found
 
 
-def _groups(wishes: Sequence[Wish]) -> Iterator[tuple[Wish, Wish | None]]:
+def _groups(
+    requests: Sequence[PodSetRequest],
+) -> Iterator[tuple[PodSetRequest, PodSetRequest | None]]:
     """Yield workers and their leader, if they have one: the smaller of a group of two."""
-    waiting = list(wishes)
+    waiting = list(requests)
     while waiting:
         first = waiting.pop(0)
         gang = first.pod_set.gang
-        other = next((wish for wish in waiting if gang and wish.pod_set.gang == gang), None)
+        other = next(
+            (request for request in waiting if gang and request.pod_set.gang == gang), None
+        )
         if other is None:
             yield first, None
             continue

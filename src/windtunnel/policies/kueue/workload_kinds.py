@@ -77,7 +77,7 @@ class Constraint(Written, frozen=True):
     size: Count
 
 
-class TopologyWish(Written, frozen=True):
+class WrittenTopology(Written, frozen=True):
     """What a pod set asks of the topology."""
 
     required: str | None = None
@@ -99,7 +99,7 @@ class WrittenPodSet(Written, frozen=True):
     name: str = "main"
     count: Count = 1
     min_count: Count | None = None
-    topology_request: TopologyWish | None = None
+    topology_request: WrittenTopology | None = None
 
 
 class ClassRef(msgspec.Struct, frozen=True):

@@ -205,7 +205,7 @@ def _requests(pods: kinds.Pods, where: str) -> dict[str, int]:
     return found
 
 
-def _requested(asks: kinds.TopologyWish) -> TopologyRequest | None:
+def _requested(asks: kinds.WrittenTopology) -> TopologyRequest | None:
     """Return what a Workload's topologyRequest asks."""
     layers = asks.podset_slice_required_topology_constraints or []
     first = layers[0] if layers else None
@@ -247,7 +247,7 @@ def _annotated(notes: Mapping[str, str], where: str) -> TopologyRequest | None:
             at = f"{where}: {_ASKS}slice-required-topology-constraints"
             raise SpecError(at, f"{error}; expected a list of topology and size.") from None
     return _requested(
-        kinds.TopologyWish(
+        kinds.WrittenTopology(
             required=words.get("required-topology"),
             preferred=words.get("preferred-topology"),
             unconstrained=words.get("unconstrained-topology") == "true",

@@ -254,7 +254,7 @@ class Deciding(Decisions):
     # What it has come to.
 
     @property
-    def company(self) -> list[tuple[int, int]]:
+    def colocated(self) -> list[tuple[int, int]]:
         """Stays on the GPUs of others: pairs of its number and the first one's there."""
         first: dict[int, int] = {}
         stays = self.state.stays

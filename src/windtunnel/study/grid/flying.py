@@ -16,9 +16,9 @@ from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.site.site import Site
 from windtunnel.study.closed_loop import is_closed
-from windtunnel.study.foresight import Foresight
 from windtunnel.study.grid.measure import failed, measured
 from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.simulate import fly
 
@@ -89,18 +89,18 @@ def _flown(order: Order) -> pa.Table:
     given = conditions_of(cluster, run.flown, seed=run.seed, **run.options)
     asked = given.having(queueing=run.queueing, placement=run.placement)
     conditions = resolved(asked, several=True)
-    foresight = _foresight(order.table, run.seed)
+    predictions = _predictions(order.table, run.seed)
     table = jobs if run.load is None else jobs_at_load(jobs, conditions, run.load)
-    outcome = fly(table, conditions, foresight)
+    outcome = fly(table, conditions, predictions)
     # Further attempts of a closed loop are behind the log's jobs, and submitted in the run alone.
     recorded = np.append(numbers(jobs, "submit_time"), outcome.submit_time[jobs.num_rows :])
     return measured(run, outcome, recorded, _energy(order.energy, outcome))
 
 
 @lru_cache(maxsize=4)
-def _foresight(table: ShippedTable, seed: int) -> Foresight:
+def _predictions(table: ShippedTable, seed: int) -> Predictions:
     """Return the predictions of a jobs table, which several runs of a worker share."""
-    return Foresight(table.load(), seed)
+    return Predictions(table.load(), seed)
 
 
 def jobs_at_load(jobs: pa.Table, conditions: Conditions, load: float) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import windtunnel
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crews import check_crew, crew_for
+from windtunnel.study.grid.executors import check_executor, executor_for
 from windtunnel.study.grid.flying import Order
 from windtunnel.study.grid.inputs import cluster_of, energy_facts, energy_models, prepare
 from windtunnel.study.grid.measure import failed
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.study.grid.crew import Crew
+    from windtunnel.study.grid.executor import StudyExecutor
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
     from windtunnel.study.grid.plan import Cell, Run
@@ -63,7 +63,7 @@ def run_study(
             windtunnel, or another process is writing to it.
         WindtunnelError: a trace cannot be opened.
     """
-    check_crew(on, workers)
+    check_executor(on, workers)
     cells = grid(study)
     store = Store(out)
     with store.locked():
@@ -93,7 +93,7 @@ class Expedition:
         self._store = store
         self._on = on
         self._workers = workers
-        self._crew: Crew | None = None
+        self._executor: StudyExecutor | None = None
         self._inputs: dict[TableKey, Input] = {}
         self._shipped: dict[TableKey, ShippedTable] = {}
         self._energy: EnergyModels | None = energy_models(study.energy)
@@ -103,8 +103,8 @@ class Expedition:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.close(landed=kind is None)
+        if self._executor is not None:
+            self._executor.close(landed=kind is None)
 
     def fly(
         self,
@@ -135,9 +135,9 @@ class Expedition:
         store.write_manifest(self._manifest(cells, old))
         if not pending:
             return
-        if self._crew is None:
-            self._crew = crew_for(self._on, self._workers)
-        orders = self._orders(pending, self._crew, on_done)
+        if self._executor is None:
+            self._executor = executor_for(self._on, self._workers)
+        orders = self._orders(pending, self._executor, on_done)
 
         def landed(row: pa.Table, seconds: float) -> None:
             store.add(row)
@@ -145,10 +145,10 @@ class Expedition:
             store.note_time(told["run_id"], seconds, told["status"])
             on_done(told["policy"])
 
-        fly_all(self._crew, orders, landed)
+        fly_all(self._executor, orders, landed)
 
     def _orders(
-        self, pending: Sequence[Run], crew: Crew, on_done: Callable[[str], None]
+        self, pending: Sequence[Run], executor: StudyExecutor, on_done: Callable[[str], None]
     ) -> list[Order]:
         """Return what the workers are told; a run without a cluster has failed at once."""
         orders = []
@@ -161,7 +161,7 @@ class Expedition:
                 on_done(run.policy)
                 continue
             if key not in self._shipped:
-                self._shipped[key] = crew.ship(given)
+                self._shipped[key] = executor.ship(given)
             orders.append(Order(run, self._shipped[key], cluster.to_mapping(), self._energy))
         return orders
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
-from windtunnel.study.grid.crews import check_crew
+from windtunnel.study.grid.executors import check_executor
 from windtunnel.study.grid.measure import HIGHER_IS_BETTER, METRICS, OK
 from windtunnel.study.grid.plan import grid, unique
 from windtunnel.study.grid.run import Expedition
@@ -105,7 +105,7 @@ def search_study(
     Raises:
         SpecError: the search is wrong, or Optuna is not installed; and as `run_study`.
     """
-    check_crew(on, workers)
+    check_executor(on, workers)
     search, entry = _checked(study)
     sampler = _Sampler(search)
     base = grid(study) if search.policy is not None and study.policies else []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.study.grid.crew import Crew
+    from windtunnel.study.grid.executor import StudyExecutor
     from windtunnel.study.grid.flying import Order
 
 #: A run whose worker died so often is failed.
@@ -31,7 +31,7 @@ _AHEAD = 2
 
 
 def fly_all(
-    crew: Crew,
+    executor: StudyExecutor,
     orders: Sequence[Order],
     on_row: Callable[[pa.Table, float], None],
     call: Callable[[Order], tuple[pa.Table, float]] = fly_order,
@@ -39,7 +39,7 @@ def fly_all(
     """Fly runs, in no certain order.
 
     Args:
-        crew: who flies them.
+        executor: who flies them.
         orders: the runs.
         on_row: called in this thread with each run's row and seconds, once a run.
         call: what a worker does.
@@ -48,7 +48,7 @@ def fly_all(
         WindtunnelError: a worker cannot fly at all, or the executor cannot be replaced.
     """
     if orders:
-        _Flight(crew, orders, on_row, call).run()
+        _Flight(executor, orders, on_row, call).run()
 
 
 class _Flight:
@@ -56,12 +56,12 @@ class _Flight:
 
     def __init__(
         self,
-        crew: Crew,
+        executor: StudyExecutor,
         orders: Sequence[Order],
         on_row: Callable[[pa.Table, float], None],
         call: Callable[[Order], tuple[pa.Table, float]],
     ) -> None:
-        self._crew = crew
+        self._executor = executor
         self._waiting = deque(orders)
         self._suspects: deque[Order] = deque()
         self._flying: dict[Future[Any], Order] = {}
@@ -83,11 +83,11 @@ class _Flight:
     def _submit(self) -> None:
         """Hand out runs; one at a time while any is suspect."""
         source = self._suspects or self._waiting
-        most = 1 if self._suspects else _AHEAD * self._crew.workers
+        most = 1 if self._suspects else _AHEAD * self._executor.workers
         while source and len(self._flying) < most:
             order = source.popleft()
             try:
-                self._flying[self._crew.executor.submit(self._call, order)] = order
+                self._flying[self._executor.executor.submit(self._call, order)] = order
             except BrokenExecutor:  # a worker died while none of our calls was in it
                 source.appendleft(order)
                 self._broken()
@@ -123,7 +123,7 @@ class _Flight:
             else:
                 self._suspects.append(order)
         self._flying.clear()
-        self._crew.renew()
+        self._executor.renew()
 
     def _died(self, order: Order, again: deque[Order]) -> None:
         """Note that a run's own worker died; fly it again, or tell it as failed."""

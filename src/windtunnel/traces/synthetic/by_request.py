@@ -30,8 +30,8 @@ from windtunnel.traces.synthetic.waits import calm_short_jobs, waits_from_points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from windtunnel.traces.synthetic.draw_request import DrawRequest
     from windtunnel.traces.synthetic.request_facts import RequestFacts
-    from windtunnel.traces.synthetic.wish import Wish
 
 _STREAMS = (
     "duration",
@@ -68,22 +68,24 @@ class _Jobs:
     tasks: NDArray[np.int64]
 
 
-def jobs_by_request(name: str, facts: RequestFacts, wish: Wish) -> pa.Table:
+def jobs_by_request(name: str, facts: RequestFacts, request: DrawRequest) -> pa.Table:
     """Return the jobs table of a trace, ordered by submit time."""
-    streams = wish.streams(_STREAMS)
-    jobs = _gpu_jobs(facts, wish, streams)
+    streams = request.streams(_STREAMS)
+    jobs = _gpu_jobs(facts, request, streams)
     known = np.nan_to_num(jobs.duration)
     gpu_time = round(float((known * jobs.plan * jobs.tasks).sum()) / _WHOLE_GPU)
-    if wish.cpu_jobs:
-        jobs = _joined(jobs, _cpu_only_jobs(facts, wish, streams["cpu"]))
-    return _table(name, facts, jobs, wish.span(facts.trace, gpu_time), streams)
+    if request.cpu_jobs:
+        jobs = _joined(jobs, _cpu_only_jobs(facts, request, streams["cpu"]))
+    return _table(name, facts, jobs, request.span(facts.trace, gpu_time), streams)
 
 
-def _gpu_jobs(facts: RequestFacts, wish: Wish, streams: dict[str, np.random.Generator]) -> _Jobs:
+def _gpu_jobs(
+    facts: RequestFacts, request: DrawRequest, streams: dict[str, np.random.Generator]
+) -> _Jobs:
     """Draw the GPU jobs: those with a run time by request, then those without."""
     real = np.array([t.timed for t in facts.types]), np.array([t.jobs for t in facts.types])
     cells = np.stack([real[0], real[1] - real[0]])
-    timed, untimed = largest_remainder(cells.ravel(), wish.jobs).reshape(cells.shape)
+    timed, untimed = largest_remainder(cells.ravel(), request.jobs).reshape(cells.shape)
     plan = np.array(facts.requests.plan_gpu, dtype=np.int64)
     duration, low, high = _timed_durations(facts, timed.sum(axis=0), streams["duration"])
     columns = [column for table in (timed, untimed) for column in table.T]
@@ -91,15 +93,15 @@ def _gpu_jobs(facts: RequestFacts, wish: Wish, streams: dict[str, np.random.Gene
         [streams["types"].permutation(np.repeat(np.arange(len(c)), c)) for c in columns]
     )
     asked = np.repeat(np.tile(plan, 2), [int(c.sum()) for c in columns])
-    atom = np.zeros(wish.jobs, dtype=bool)
+    atom = np.zeros(request.jobs, dtype=bool)
     atom[: len(duration)] = duration == facts.median_atom
     scarce = np.array([t.name in facts.constraints for t in facts.types])[kind]
     tasks = deal_gangs(facts.gangs, asked > _WHOLE_GPU, scarce, atom, streams["gangs"])
-    real_size = wish.is_real(facts.trace)
+    real_size = request.is_real(facts.trace)
     exact = _fractions(
         facts, (duration, low, high), tasks[: len(duration)], real=real_size, rng=streams["gangs"]
     )
-    missing = np.full(wish.jobs - len(duration), np.nan)
+    missing = np.full(request.jobs - len(duration), np.nan)
     queue = _queues(facts, kind[: len(exact)], asked[: len(exact)], exact, streams["queue"])
     return _Jobs(
         asked, kind, np.concatenate([exact, missing]), np.concatenate([queue, missing]), tasks
@@ -180,9 +182,9 @@ def _queues(
     return calm_short_jobs(queue, duration, of, facts.short_waiting, rng).astype(np.float64)
 
 
-def _cpu_only_jobs(facts: RequestFacts, wish: Wish, rng: np.random.Generator) -> _Jobs:
+def _cpu_only_jobs(facts: RequestFacts, request: DrawRequest, rng: np.random.Generator) -> _Jobs:
     """Draw the jobs without a GPU: of them no run time and no wait is published."""
-    count = wish.scaled(facts.trace.cpu_jobs, facts.trace)
+    count = request.scaled(facts.trace.cpu_jobs, facts.trace)
     none = np.zeros(count, dtype=np.int64)
     unknown = np.full(count, np.nan)
     free = np.zeros(count, dtype=bool)
@@ -292,9 +294,9 @@ def _statuses(facts: RequestFacts, jobs: _Jobs, rng: np.random.Generator) -> pa.
     return pa.concat_arrays(states).take(pa.array(place))
 
 
-def request_notes(facts: RequestFacts, wish: Wish) -> tuple[str, ...]:
+def request_notes(facts: RequestFacts, request: DrawRequest) -> tuple[str, ...]:
     """Return what a reader must know: what is exact, what is modelled."""
-    if wish.is_real(facts.trace):
+    if request.is_real(facts.trace):
         exact = (
             "Exact for any seed: jobs at every published knot of run time, mean and median run "
             "time and wait, jobs by GPU type and request, number of tasks of a job, P90 of the "
@@ -302,8 +304,8 @@ def request_notes(facts: RequestFacts, wish: Wish) -> tuple[str, ...]:
         )
     else:
         exact = (
-            f"Scaled from {facts.trace.gpu_jobs} to {wish.jobs} GPU jobs: counts by run time, GPU "
-            "type, request, wait and number of tasks are nearest whole numbers (largest "
+            f"Scaled from {facts.trace.gpu_jobs} to {request.jobs} GPU jobs: counts by run time, "
+            "GPU type, request, wait and number of tasks are nearest whole numbers (largest "
             "remainders)."
         )
     kept = ", ".join(sorted(facts.constraints))

@@ -26,8 +26,8 @@ from windtunnel.traces.synthetic.waits import waits_by_user, waits_from_points, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from windtunnel.traces.synthetic.draw_request import DrawRequest
     from windtunnel.traces.synthetic.size_facts import CpuJobs, JoinedFacts, SizeFacts
-    from windtunnel.traces.synthetic.wish import Wish
 
 _GPUS_PER_NODE = 8
 _STREAMS = ("duration", "order", "status", "people", "queue", "arrivals", "template", "cpu")
@@ -62,32 +62,34 @@ class DrawnJobs:
         return int(self.gpus @ self.duration)
 
 
-def jobs_by_size(name: str, facts: SizeFacts, wish: Wish) -> pa.Table:
+def jobs_by_size(name: str, facts: SizeFacts, request: DrawRequest) -> pa.Table:
     """Return the jobs table of a trace, ordered by submit time."""
-    drawn = draw_jobs(facts, wish)
-    table = place_jobs(name, facts, wish, drawn, wish.span(facts.trace, drawn[0].gpu_time))
+    drawn = draw_jobs(facts, request)
+    table = place_jobs(name, facts, request, drawn, request.span(facts.trace, drawn[0].gpu_time))
     return conform(table, source=f"synthetic:{name}", ids_unique=True)
 
 
-def draw_jobs(facts: SizeFacts, wish: Wish) -> list[DrawnJobs]:
+def draw_jobs(facts: SizeFacts, request: DrawRequest) -> list[DrawnJobs]:
     """Draw the GPU jobs and, where they are wanted and known, the CPU jobs."""
-    streams = wish.streams(_STREAMS)
-    gpu = _gpu_jobs(facts, wish, streams)
-    if not wish.cpu_jobs or facts.cpu is None:
+    streams = request.streams(_STREAMS)
+    gpu = _gpu_jobs(facts, request, streams)
+    if not request.cpu_jobs or facts.cpu is None:
         return [gpu]
     vc_of_user = np.zeros(facts.users.number, dtype=np.int64)
     vc_of_user[gpu.user] = gpu.vc
-    count = wish.scaled(facts.trace.cpu_jobs, facts.trace)
+    count = request.scaled(facts.trace.cpu_jobs, facts.trace)
     return [gpu, _cpu_only_jobs(facts, facts.cpu, count, vc_of_user, streams["cpu"])]
 
 
-def _gpu_jobs(facts: SizeFacts, wish: Wish, streams: dict[str, np.random.Generator]) -> DrawnJobs:
+def _gpu_jobs(
+    facts: SizeFacts, request: DrawRequest, streams: dict[str, np.random.Generator]
+) -> DrawnJobs:
     """Draw the GPU jobs, in random order."""
-    duration, gpus, low, high = _sized_durations(facts, wish.jobs, streams["duration"])
-    shuffled = streams["order"].permutation(wish.jobs)
+    duration, gpus, low, high = _sized_durations(facts, request.jobs, streams["duration"])
+    shuffled = streams["order"].permutation(request.jobs)
     duration, gpus, low, high = (a[shuffled] for a in (duration, gpus, low, high))
     state = states_by_size(facts.status, gpus, duration, streams["status"])
-    if wish.is_real(facts.trace):
+    if request.is_real(facts.trace):
         duration = balance(facts.status, state, gpus, duration, (low, high))
     weight = (duration * gpus).astype(np.float64)
     if facts.users.gpu_time:
@@ -173,7 +175,7 @@ def _cpu_only_jobs(
 
 
 def place_jobs(
-    name: str, facts: SizeFacts, wish: Wish, parts: list[DrawnJobs], span: int
+    name: str, facts: SizeFacts, request: DrawRequest, parts: list[DrawnJobs], span: int
 ) -> pa.Table:
     """Place jobs in time and return them as a table, ordered by submit time.
 
@@ -181,9 +183,9 @@ def place_jobs(
         name: what the ids begin with.
         span: seconds from the first submission to the last, where the calendar does not say.
     """
-    streams = wish.streams(_STREAMS)
+    streams = request.streams(_STREAMS)
     rng = streams["arrivals"]
-    real = wish.load is None and wish.is_real(facts.trace)
+    real = request.load is None and request.is_real(facts.trace)
     start = local_start(facts.trace)
     submits = []
     for part in parts:
@@ -239,36 +241,36 @@ def _gang_sizes(gpus: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.array(tasks, dtype=np.int32)[inverse]
 
 
-def size_notes(facts: SizeFacts, wish: Wish) -> tuple[str, ...]:
+def size_notes(facts: SizeFacts, request: DrawRequest) -> tuple[str, ...]:
     """Return what a reader must know: what is exact, what is modelled."""
-    return ("Synthetic: no row is a real job.", *_exact(facts, wish), *_modelled(facts, wish))
+    return ("Synthetic: no row is a real job.", *_exact(facts, request), *_modelled(facts, request))
 
 
-def _exact(facts: SizeFacts, wish: Wish) -> tuple[str, ...]:
-    if not wish.is_real(facts.trace):
+def _exact(facts: SizeFacts, request: DrawRequest) -> tuple[str, ...]:
+    if not request.is_real(facts.trace):
         scaled = (
-            f"Scaled from {facts.trace.gpu_jobs} to {wish.jobs} GPU jobs: counts by run time, GPU "
-            "count and final state are nearest whole numbers (largest remainders)."
+            f"Scaled from {facts.trace.gpu_jobs} to {request.jobs} GPU jobs: counts by run time, "
+            "GPU count and final state are nearest whole numbers (largest remainders)."
         )
         return (scaled,)
     exact = (
         "Exact for any seed: jobs at every published knot of run time, jobs and GPU time by GPU "
         "count, mean and median run time and wait, GPU time of each final state."
     )
-    if wish.load is not None:
+    if request.load is not None:
         return (exact,)
     if facts.calendar.months:
         return (exact, "Exact too: GPU jobs of each month (one GPU, more) and of each hour.")
     return (exact, "Exact too: jobs of each hour of the day and of each weekday.")
 
 
-def _modelled(facts: SizeFacts, wish: Wish) -> tuple[str, ...]:
+def _modelled(facts: SizeFacts, request: DrawRequest) -> tuple[str, ...]:
     concentration = (
         "Fitted: GPU time, CPU time and waiting of the busiest users, to 0.1 percent of all."
         if facts.users.gpu_time
         else "Fitted: jobs and GPU time by virtual cluster. Modelled: users."
     )
-    when = "" if wish.load is None and wish.is_real(facts.trace) else "months, "
+    when = "" if request.load is None and request.is_real(facts.trace) else "months, "
     return (
         concentration,
         (
@@ -281,7 +283,7 @@ def _modelled(facts: SizeFacts, wish: Wish) -> tuple[str, ...]:
 
 
 def jobs_of_parts(
-    name: str, parts: dict[str, SizeFacts], facts: JoinedFacts, wish: Wish
+    name: str, parts: dict[str, SizeFacts], facts: JoinedFacts, request: DrawRequest
 ) -> pa.Table:
     """Return the jobs of all parts in one table, ordered by submit time, then by part.
 
@@ -291,16 +293,16 @@ def jobs_of_parts(
     Args:
         parts: facts of each part by name.
     """
-    shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], wish.jobs).tolist()
-    wishes = [replace(wish, jobs=count) for count in shares]
+    shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], request.jobs).tolist()
+    requests = [replace(request, jobs=count) for count in shares]
     drawn = {
         one: draw_jobs(part, mine)
-        for (one, part), mine in zip(parts.items(), wishes, strict=True)
+        for (one, part), mine in zip(parts.items(), requests, strict=True)
         if mine.jobs
     }
-    span = wish.span(facts.trace, sum(jobs[0].gpu_time for jobs in drawn.values()))
+    span = request.span(facts.trace, sum(jobs[0].gpu_time for jobs in drawn.values()))
     tables = []
-    for (one, part), mine in zip(parts.items(), wishes, strict=True):
+    for (one, part), mine in zip(parts.items(), requests, strict=True):
         if mine.jobs:
             table = place_jobs(one, part, mine, drawn.pop(one), span)
             tables.append(_named(table, one.rpartition("-")[2].capitalize()))
@@ -317,13 +319,15 @@ def _named(table: pa.Table, cluster: str) -> pa.Table:
     return table.append_column("cluster", pa.repeat(cluster, table.num_rows))
 
 
-def joined_notes(parts: dict[str, SizeFacts], facts: JoinedFacts, wish: Wish) -> tuple[str, ...]:
+def joined_notes(
+    parts: dict[str, SizeFacts], facts: JoinedFacts, request: DrawRequest
+) -> tuple[str, ...]:
     """Return what a reader must know: what holds for each part, once, and for the whole."""
-    shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], wish.jobs).tolist()
+    shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], request.jobs).tolist()
     common = f"Joined from {', '.join(parts)}: what is said here holds for each of them."
     notes = [
         note
         for part, count in zip(parts.values(), shares, strict=True)
-        for note in size_notes(part, replace(wish, jobs=count))
+        for note in size_notes(part, replace(request, jobs=count))
     ]
     return tuple(dict.fromkeys((notes[0], common, *notes[1:], *facts.trace.notes)))

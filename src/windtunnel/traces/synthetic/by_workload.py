@@ -35,7 +35,7 @@ from windtunnel.traces.synthetic.knots import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.synthetic.wish import Wish
+    from windtunnel.traces.synthetic.draw_request import DrawRequest
     from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 
 _GPUS_PER_NODE = 8
@@ -67,15 +67,15 @@ class _Jobs:
         return _Jobs(*(getattr(self, column)[order] for column in _COLUMNS))
 
 
-def jobs_by_workload(name: str, facts: WorkloadFacts, wish: Wish) -> pa.Table:
+def jobs_by_workload(name: str, facts: WorkloadFacts, request: DrawRequest) -> pa.Table:
     """Return the jobs table of a trace, ordered by submit time."""
-    streams = wish.streams(_STREAMS)
-    parts = [_gpu_jobs(facts, wish.jobs, streams)]
+    streams = request.streams(_STREAMS)
+    parts = [_gpu_jobs(facts, request.jobs, streams)]
     gpu_time = int(parts[0].duration @ parts[0].gpus)
-    if wish.cpu_jobs:
-        scaled = wish.scaled(facts.trace.cpu_jobs, facts.trace)
+    if request.cpu_jobs:
+        scaled = request.scaled(facts.trace.cpu_jobs, facts.trace)
         parts.append(_cpu_only_jobs(facts, scaled, streams["cpu"]))
-    return _table(name, facts, parts, wish.span(facts.trace, gpu_time), streams)
+    return _table(name, facts, parts, request.span(facts.trace, gpu_time), streams)
 
 
 def _gpu_jobs(facts: WorkloadFacts, count: int, streams: dict[str, np.random.Generator]) -> _Jobs:

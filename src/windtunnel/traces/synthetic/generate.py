@@ -15,19 +15,19 @@ from windtunnel.traces.synthetic.by_size import (
     size_notes,
 )
 from windtunnel.traces.synthetic.by_workload import jobs_by_workload, workload_notes
+from windtunnel.traces.synthetic.draw_request import checked_request
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.request_facts import RequestFacts
 from windtunnel.traces.synthetic.size_facts import JoinedFacts, SizeFacts
 from windtunnel.traces.synthetic.task_use import tasks_of
-from windtunnel.traces.synthetic.wish import checked_wish
 from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windtunnel.traces.synthetic.draw_request import DrawRequest
     from windtunnel.traces.synthetic.published import Published
-    from windtunnel.traces.synthetic.wish import Wish
 
 
 def generate(
@@ -62,14 +62,14 @@ def generate(
     """
     facts = published(name)
     key = str(name).lower()
-    wish = checked_wish(jobs, load, seed, cpu_jobs=cpu_jobs, real=facts.trace.gpu_jobs)
+    request = checked_request(jobs, load, seed, cpu_jobs=cpu_jobs, real=facts.trace.gpu_jobs)
     if tasks and not isinstance(facts, RequestFacts):
         raise SpecError("tasks", f"only synthetic:pai has tasks, synthetic:{key} has none.")
-    table, notes = _made(key, facts, wish)
+    table, notes = _made(key, facts, request)
     if facts.trace.restore_time is not None:
         needed = by_gpus(table["num_gpus"], BY_GPUS[facts.trace.restore_time])
         table = table.append_column("restore_time", needed)
-    settings = {"jobs": wish.jobs, "load": load, "seed": wish.seed, "cpu_jobs": cpu_jobs}
+    settings = {"jobs": request.jobs, "load": load, "seed": request.seed, "cpu_jobs": cpu_jobs}
     metadata = TraceMetadata(
         name=f"synthetic:{key}",
         source=f"windtunnel.traces.synthetic, from {facts.trace.source}",
@@ -84,20 +84,20 @@ def generate(
         jobs=table,
         metadata=metadata,
         cluster=preset(facts.trace.cluster),
-        tasks=tasks_of(table, facts.use, wish)
+        tasks=tasks_of(table, facts.use, request)
         if tasks and isinstance(facts, RequestFacts)
         else None,
     )
 
 
-def _made(name: str, facts: Published, wish: Wish) -> tuple[pa.Table, tuple[str, ...]]:
+def _made(name: str, facts: Published, request: DrawRequest) -> tuple[pa.Table, tuple[str, ...]]:
     """Return a trace's jobs and notes."""
     if isinstance(facts, WorkloadFacts):
-        return jobs_by_workload(name, facts, wish), workload_notes(facts, wish.jobs)
+        return jobs_by_workload(name, facts, request), workload_notes(facts, request.jobs)
     if isinstance(facts, SizeFacts):
-        return jobs_by_size(name, facts, wish), size_notes(facts, wish)
+        return jobs_by_size(name, facts, request), size_notes(facts, request)
     if isinstance(facts, JoinedFacts):
         parts = {part: published(part) for part in facts.parts}
         sized = {part: f for part, f in parts.items() if isinstance(f, SizeFacts)}
-        return jobs_of_parts(name, sized, facts, wish), joined_notes(sized, facts, wish)
-    return jobs_by_request(name, facts, wish), request_notes(facts, wish)
+        return jobs_of_parts(name, sized, facts, request), joined_notes(sized, facts, request)
+    return jobs_by_request(name, facts, request), request_notes(facts, request)

@@ -13,8 +13,8 @@ from windtunnel.companions import TASK_COLUMNS, companion
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from windtunnel.traces.synthetic.draw_request import DrawRequest
     from windtunnel.traces.synthetic.request_facts import TaskUse
-    from windtunnel.traces.synthetic.wish import Wish
 
 _STREAMS = ("run", "cpu", "gpu", "mem")
 #: Children of the seed that the jobs have (there are fewer).
@@ -29,7 +29,7 @@ _MEDIAN = 0.2
 _EXCESS = 0.5
 
 
-def tasks_of(jobs: pa.Table, use: TaskUse, wish: Wish) -> pa.Table:
+def tasks_of(jobs: pa.Table, use: TaskUse, request: DrawRequest) -> pa.Table:
     """Return the tasks of all jobs, in the jobs' order, with the columns of `TASK_COLUMNS`.
 
     The mean run time of a job's tasks is the job's. Of the tasks with a run time exactly the
@@ -38,9 +38,9 @@ def tasks_of(jobs: pa.Table, use: TaskUse, wish: Wish) -> pa.Table:
     Args:
         jobs: the jobs table, with the plans of one task.
         use: shares of the tasks that use more than they asked for.
-        wish: what was asked for: its seed is this table's too.
+        request: what was asked for: its seed is this table's too.
     """
-    streams = wish.streams(_STREAMS, skip=_OTHERS)
+    streams = request.streams(_STREAMS, skip=_OTHERS)
     tasks = jobs["num_tasks"].to_numpy()
     timed = np.repeat(jobs["duration"].is_valid().to_numpy(), tasks)
     on_gpu = timed & np.repeat(jobs["num_gpus"].to_numpy() > 0, tasks)

@@ -19,8 +19,8 @@ import pyarrow as pa
 from windtunnel.errors import SpecError
 from windtunnel.schema import conform
 from windtunnel.traces.synthetic.attributes import job_ids
+from windtunnel.traces.synthetic.draw_request import streams_of
 from windtunnel.traces.synthetic.knots import largest_remainder
-from windtunnel.traces.synthetic.wish import streams_of
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.twin.arrivals import EPOCH
 from windtunnel.traces.twin.bins import draw_bins

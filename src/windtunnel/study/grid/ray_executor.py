@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crew import Crew
+from windtunnel.study.grid.executor import StudyExecutor
 from windtunnel.study.grid.inputs import MappedTable
 from windtunnel.study.worker_processes import WorkerDiedError
 
@@ -114,11 +114,11 @@ class RemoteTable:
         return isinstance(other, RemoteTable) and other.name == self.name
 
 
-class RayCluster(Crew):
+class RayCluster(StudyExecutor):
     """A Ray cluster.
 
     Args:
-        address: ``ray``, ``ray://HOST:PORT`` or ``ray:HOST:PORT`` (see `crews.crew_for`).
+        address: ``ray``, ``ray://HOST:PORT`` or ``ray:HOST:PORT`` (see `executors.executor_for`).
         workers: runs at a time; None = one a CPU of the cluster.
 
     Raises:

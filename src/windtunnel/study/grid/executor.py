@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from windtunnel.study.grid.inputs import Input
 
 
-class Crew(ABC):
+class StudyExecutor(ABC):
     """Who flies runs: an executor, made when it is first needed.
 
     Attributes:

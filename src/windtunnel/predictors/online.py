@@ -34,7 +34,7 @@ from windtunnel.predictors.convention import (
 from windtunnel.predictors.features import Keys
 from windtunnel.predictors.fitted import Fitted
 from windtunnel.predictors.knowledge import past_of
-from windtunnel.predictors.recalling import Recall, Recalling
+from windtunnel.predictors.running_mean import Recall, RunningMean
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Refreshing:
 CALIBRATION = 1000
 
 
-def predict_along(
+def predict_online(
     jobs: Any,
     model: str | Predictor | Any,
     *,
@@ -203,13 +203,13 @@ class Walk:
         self._high = np.full(jobs.num_rows, np.nan)
 
     def go(self, coverage: float | None, on_refresh: Callable[[int], None] | None) -> pa.Table:
-        """Predict every job, with intervals where ``coverage`` is given; see `predict_along`."""
+        """Predict every job, with intervals where ``coverage`` is given; see `predict_online`."""
         if coverage is not None:
             checked_share("coverage", coverage)
         predictor = self._predictor
         if isinstance(predictor, Given):
             self._take(Predicted.by_model(predictor.read(self._jobs)))
-        elif isinstance(predictor, Recalling):
+        elif isinstance(predictor, RunningMean):
             self._take(self._recalled(predictor))
         elif isinstance(predictor, Fitted):
             prepared = predictor.prepare(self._jobs)
@@ -226,7 +226,7 @@ class Walk:
             ours[rows] = theirs[rows]
 
     def _recalled(
-        self, predictor: Recalling, watching: tuple[Fitted, Any] | None = None
+        self, predictor: RunningMean, watching: tuple[Fitted, Any] | None = None
     ) -> Predicted:
         """Return what a predictor that learns at each completion says at each submission.
 

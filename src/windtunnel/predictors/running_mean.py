@@ -1,8 +1,8 @@
 """Predictors that learn at each completion: the runs of the finest key that has any decide.
 
-A `Recalling` predictor has a list of levels, from the finest to all jobs. A prediction is the mean
-or median over the runs of the first level at which the job's key has enough of them; each level
-says what a prediction from it rests on. `Recall` is its memory for one jobs table.
+A `RunningMean` predictor has a list of levels, from the finest to all jobs. A prediction is the
+mean or median over the runs of the first level at which the job's key has enough of them; each
+level says what a prediction from it rests on. `Recall` is its memory for one jobs table.
 
 What past runs took, key by key: a running mean over all of them, or a window of the last.
 
@@ -194,7 +194,7 @@ class Memory:
 
     Args:
         levels: from the finest to the coarsest.
-        statistic: one of `windtunnel.predictors.recalling.STATISTICS`.
+        statistic: one of `windtunnel.predictors.running_mean.STATISTICS`.
         min_runs: runs that a key needs to be asked.
         similar: ask the templates with the closest names about a new one.
     """
@@ -294,7 +294,7 @@ class Recall:
         )
 
 
-class Recalling(Predictor):
+class RunningMean(Predictor):
     """A predictor that learns at each completion. Subclasses say at which levels."""
 
     def memory(self) -> Memory:

@@ -1,4 +1,4 @@
-"""`StandingMaxMin`: the program of max-min fairness, kept from one decision of a run to the next.
+"""`PersistentMaxMin`: the program of max-min fairness, kept from one decision of a run to the next.
 
 Between two decisions a job or two come or go: the kinds of jobs stay, their numbers change by
 one. The program has a column for each kind of job of the whole run on each GPU type. A decision
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _DIGITS = 9
 
 
-class StandingMaxMin:
+class PersistentMaxMin:
     """Max-min fairness of whichever of a run's jobs are here.
 
     Args:

@@ -2,7 +2,7 @@
 
 A policy may order by a predictor (`windtunnel.sim.contract.Policy.by`), backfilling may plan with
 one (``estimates``). Before the run each predictor goes once along the *recorded* log
-(`windtunnel.predictors.predict_along`): a job's prediction is the one that could have been made at
+(`windtunnel.predictors.predict_online`): a job's prediction is the one that could have been made at
 its submission, from jobs that had ended by then, as they ran then. It does not follow what the run
 makes of the schedule. So the order stays static, and every policy of a comparison is told the same.
 
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError, nearest, quote
-from windtunnel.predictors import PREDICTORS, predict_along, resolve_predictor
+from windtunnel.predictors import PREDICTORS, predict_online, resolve_predictor
 from windtunnel.predictors.features import numbers
 from windtunnel.predictors.knowledge import past_of
 from windtunnel.sim.columns import numeric_column
@@ -71,7 +71,7 @@ class Told(NamedTuple):
         return table
 
 
-class Foresight:
+class Predictions:
     """The predictions for one jobs table; each predictor is asked once.
 
     Args:
@@ -84,11 +84,11 @@ class Foresight:
         self._seed = seed
         self._told: dict[str, np.ndarray] = {}
 
-    def of_rows(self, rows: Sequence[int]) -> Foresight:
+    def of_rows(self, rows: Sequence[int]) -> Predictions:
         """Return the predictions for these rows, made as they are for all of the table."""
         if len(rows) == self.table.num_rows:
             return self
-        return _Taken(self.table.take(list(rows)), self._seed, self.predictions, rows)
+        return _Taken(self.table.take(list(rows)), self._seed, self.of, rows)
 
     def column_of(self, policy: Policy) -> str | None:
         """Return the name in ``policy.by`` that counts: a column, else a predictor; None = none.
@@ -150,21 +150,21 @@ class Foresight:
             notes += [*more, *self._silent(policy, predicted, *what)]
         return Told(columns, order_by, estimates, tuple(dict.fromkeys(notes)))
 
-    def predictions(self, name: str) -> np.ndarray:
+    def of(self, name: str) -> np.ndarray:
         """Return what the predictor of this name says of each job, s, shape (n,), NaN = nothing.
 
         Raises:
             SpecError: no such predictor, or it needs something that is missing.
         """
         if name not in self._told:
-            found = predict_along(self.table, resolve_predictor(name, seed=self._seed))
+            found = predict_online(self.table, resolve_predictor(name, seed=self._seed))
             self._told[name] = numbers(found, "predicted")
         return self._told[name]
 
     def _predicted(self, name: str, policy: Policy) -> tuple[np.ndarray, Predictor, list[str]]:
         """Return what a predictor says of each job (s, shape (n,), NaN = nothing), and notes."""
         predictor = resolve_predictor(name, seed=self._seed)
-        predicted = self.predictions(name)
+        predicted = self.of(name)
         if predictor.peeks:
             notes = [f"{predictor.label} knows the true run times: a bound, not a predictor."]
         else:
@@ -194,7 +194,7 @@ class Foresight:
         return [f"{total} and {do} {', '.join(parts)}."]
 
 
-class _Taken(Foresight):
+class _Taken(Predictions):
     """The predictions for rows of another's table, some of them more than once."""
 
     def __init__(
@@ -207,8 +207,8 @@ class _Taken(Foresight):
         super().__init__(table, seed)
         self._whole, self._rows = whole, list(rows)
 
-    def predictions(self, name: str) -> np.ndarray:
-        """Return what the predictor of this name said of each job, as `Foresight.predictions`."""
+    def of(self, name: str) -> np.ndarray:
+        """Return what the predictor of this name said of each job, as `Predictions.of`."""
         return self._whole(name)[self._rows]
 
 

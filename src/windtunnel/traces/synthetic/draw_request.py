@@ -19,7 +19,7 @@ _MAX_JOBS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Wish:
+class DrawRequest:
     """What is asked for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Wish:
 
 
 def streams_of(seed: int, names: tuple[str, ...], skip: int = 0) -> dict[str, np.random.Generator]:
-    """Return a generator a name; see `Wish.streams`."""
+    """Return a generator a name; see `DrawRequest.streams`."""
     sequences = np.random.SeedSequence(seed).spawn(skip + len(names))[skip:]
     return {
         name: np.random.Generator(np.random.PCG64(sequence))
@@ -72,10 +72,10 @@ def streams_of(seed: int, names: tuple[str, ...], skip: int = 0) -> dict[str, np
     }
 
 
-def checked_wish(
+def checked_request(
     jobs: int | None, load: float | None, seed: int, *, cpu_jobs: bool, real: int
-) -> Wish:
-    """Return a wish.
+) -> DrawRequest:
+    """Return a request.
 
     Args:
         jobs: GPU jobs; None = ``real``.
@@ -93,7 +93,7 @@ def checked_wish(
             raise SpecError("load", f"expected a finite number > 0, not {quote(load)}.")
     if not _is_whole(seed) or seed < 0:
         raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
-    return Wish(real if jobs is None else int(jobs), load, int(seed), cpu_jobs)
+    return DrawRequest(real if jobs is None else int(jobs), load, int(seed), cpu_jobs)
 
 
 def _is_whole(value: object) -> bool:

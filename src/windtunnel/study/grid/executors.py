@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crew import Crew
+from windtunnel.study.grid.executor import StudyExecutor
 from windtunnel.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 #: Words for who flies the runs.
-CREWS: tuple[str, ...] = ("processes", "ray")
+EXECUTORS: tuple[str, ...] = ("processes", "ray")
 
 
-def crew_for(on: str | Executor, workers: int | None) -> Crew:
+def executor_for(on: str | Executor, workers: int | None) -> StudyExecutor:
     """Return who is to fly the runs.
 
     Args:
@@ -27,17 +27,17 @@ def crew_for(on: str | Executor, workers: int | None) -> Crew:
     Raises:
         SpecError: an unknown word, or no worker.
     """
-    check_crew(on, workers)
+    check_executor(on, workers)
     if not isinstance(on, str):
         return GivenExecutor(on, workers or _cores())
     if on == "processes":
         return Processes(workers or _cores())
-    from windtunnel.study.grid.ray_crew import RayCluster
+    from windtunnel.study.grid.ray_executor import RayCluster
 
     return RayCluster(on, workers)
 
 
-def check_crew(on: str | Executor, workers: int | None) -> None:
+def check_executor(on: str | Executor, workers: int | None) -> None:
     """Check who is to fly, before anything is opened or written.
 
     Raises:
@@ -45,7 +45,7 @@ def check_crew(on: str | Executor, workers: int | None) -> None:
     """
     if workers is not None and workers < 1:
         raise SpecError("--workers", f"found {workers}; expected at least 1.")
-    if isinstance(on, str) and on not in CREWS and not on.startswith("ray:"):
+    if isinstance(on, str) and on not in EXECUTORS and not on.startswith("ray:"):
         message = f"found {quote(on)}; expected processes, ray or ray://HOST:PORT."
         raise SpecError("--on", message)
 
@@ -56,7 +56,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class Processes(Crew):
+class Processes(StudyExecutor):
     """Worker processes of this machine."""
 
     def _start(self) -> Executor:
@@ -69,7 +69,7 @@ class Processes(Crew):
         super().close(landed=landed)
 
 
-class GivenExecutor(Crew):
+class GivenExecutor(StudyExecutor):
     """An executor that somebody else made, keeps and ends; it must reach this machine's files."""
 
     def __init__(self, executor: Executor, workers: int) -> None:

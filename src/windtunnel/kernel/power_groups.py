@@ -1,4 +1,4 @@
-"""`PowerCrews`: the running jobs by what they can choose from, in order of start."""
+"""`PowerGroups`: the running jobs by what they can choose from, in order of start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windtunnel.kernel.power_choices import PowerChoices
 
 @cython.final
 @cython.cclass
-class PowerCrews:
+class PowerGroups:
     """A list of running jobs for each table of options, and one of all that have a choice.
 
     Args:

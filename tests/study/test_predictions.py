@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.policies import resolve_policy
-from windtunnel.predictors import predict_along
+from windtunnel.predictors import predict_online
 from windtunnel.schema import as_jobs
-from windtunnel.study import foresight
-from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study import predictions
+from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.testing import PER_JOB
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def same(a: wt.Outcome, b: wt.Outcome) -> None:
 
 def predicted(jobs: dict[str, Any], model: str, otherwise: float) -> np.ndarray:
     """Return a predictor's word on each job, and ``otherwise`` where it has none."""
-    told = predict_along(jobs, model)["predicted"]
+    told = predict_online(jobs, model)["predicted"]
     return np.nan_to_num(np.array(told.to_numpy(), dtype=float), nan=otherwise)
 
 
@@ -107,7 +107,7 @@ def test_what_comes_later_changes_no_earlier_prediction(cut: int, seed: int) -> 
     changed["end_time"] = jobs["start_time"] + changed["duration"]
     policy = "sjf:by=rolling"
     told = [
-        Foresight(as_jobs(table), 0).tell(resolve_policy(policy), None).columns["rolling"]
+        Predictions(as_jobs(table), 0).tell(resolve_policy(policy), None).columns["rolling"]
         for table in (jobs, changed)
     ]
     known = jobs["submit_time"] <= now
@@ -116,13 +116,13 @@ def test_what_comes_later_changes_no_earlier_prediction(cut: int, seed: int) -> 
 
 def test_a_comparison_asks_each_predictor_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    along = foresight.predict_along
+    along = predictions.predict_online
 
     def counting(jobs: Any, model: Any) -> pa.Table:
         asked.append(model.label)
         return along(jobs, model)
 
-    monkeypatch.setattr(foresight, "predict_along", counting)
+    monkeypatch.setattr(predictions, "predict_online", counting)
     names = ["sjf:by=rolling", "qssf:by=rolling", "easy:estimates=rolling", "sjf:by=noise"]
     runs = wt.compare(trace(), "pool:3", names, seed=4)
     assert asked == ["rolling", "noise:seed=4"]
