@@ -274,3 +274,31 @@ def test_a_time_beyond_slurms_clock_is_told() -> None:
     jobs = {"submit_time": [0.0], "duration": [10.0], "num_gpus": [1.0]}
     with pytest.raises(PolicyError, match="Slurm counts whole seconds"):
         wt.simulate(jobs, "1x4", "slurm", decide_every=1e300)
+
+
+@pytest.mark.parametrize(
+    ("more", "reasons"),
+    [
+        ("AllowAccounts=ALL AllowQos=ALL", [None, None]),
+        ("AllowAccounts=lab,other", [None, "AccountNotAllowed"]),
+        ("DenyAccounts=lab", ["AccountNotAllowed", None]),
+        ("AllowAccounts=lab DenyAccounts=lab", [None, "AccountNotAllowed"]),
+        ("AllowQos=high", ["QOSNotAllowed", None]),
+        ("DenyQos=high", [None, "QOSNotAllowed"]),
+    ],
+)
+def test_whose_jobs_a_partition_takes(tmp_path: Path, more: str, reasons: list[str | None]) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        f"NodeName=g[1-2] CPUs=8 Gres=gpu:8\nPartitionName=all Nodes=ALL Default=YES {more}\n"
+    )
+    jobs = {
+        "submit_time": [0, 0],
+        "duration": [60, 60],
+        "estimate": [60, 60],
+        "num_gpus": [8, 8],
+        "account": ["lab", "guests"],
+        "qos": ["normal", "high"],
+    }
+    out = wt.simulate(jobs, policy="slurm", slurm_conf=str(tmp_path))
+    found = [reason and f"Slurm never starts it: {reason}" for reason in reasons]
+    assert out.table["reason"].to_pylist() == found

@@ -42,6 +42,8 @@ class SlurmPartition(msgspec.Struct, frozen=True):
         least_loaded: nodes with most free processors first (``LLN``).
         memory_per_node, memory_per_cpu: what jobs get that say nothing, MB.
         grace: seconds between the notice of preemption and the end.
+        allowed_accounts, allowed_qos: whose jobs may run here; None = all but those denied.
+        denied_accounts, denied_qos: of no consequence where others are allowed by name.
     """
 
     name: str
@@ -60,6 +62,10 @@ class SlurmPartition(msgspec.Struct, frozen=True):
     preempt_mode: str = ""
     grace: int = 0
     qos: str = ""
+    allowed_accounts: frozenset[str] | None = None
+    denied_accounts: frozenset[str] = frozenset()
+    allowed_qos: frozenset[str] | None = None
+    denied_qos: frozenset[str] = frozenset()
     is_default: bool = False
     is_up: bool = True
 

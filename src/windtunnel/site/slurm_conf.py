@@ -317,9 +317,17 @@ def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> Slur
         preempt_mode=said.get("preemptmode", "").upper(),
         grace=value_of(file, said, "GraceTime", _seconds, 0) or 0,
         qos="" if said.get("qos", "").upper() in ("N/A", "") else said["qos"],
+        allowed_accounts=_allowed(said.get("allowaccounts")),
+        denied_accounts=words(said.get("denyaccounts", "")),
+        allowed_qos=_allowed(said.get("allowqos")),
+        denied_qos=words(said.get("denyqos", "")),
         is_default=is_yes(said.get("default", "NO")),
         is_up=said.get("state", "UP").upper() == "UP",
     )
+
+
+def _allowed(text: str | None) -> frozenset[str] | None:
+    return None if text is None or text.upper() == "ALL" else words(text)
 
 
 def _switches(file: Path) -> tuple[SlurmSwitch, ...]:

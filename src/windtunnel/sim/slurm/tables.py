@@ -126,6 +126,10 @@ class SlurmTables:
             self.never[job] = "PartitionTimeLimit"
         elif not part.is_up:
             self.never[job] = "PartitionDown"
+        elif _excludes(request.account, part.allowed_accounts, part.denied_accounts):
+            self.never[job] = "AccountNotAllowed"
+        elif _excludes(request.qos, part.allowed_qos, part.denied_qos):
+            self.never[job] = "QOSNotAllowed"
         else:
             return False
         return True
@@ -288,6 +292,11 @@ class SlurmTables:
 
         rows = [[node.name in nodes(name) for node in self.site.nodes] for name in switches]
         return [level(name) for name in switches], np.array(rows, dtype=int).tolist()
+
+
+def _excludes(name: str, allowed: frozenset[str] | None, denied: frozenset[str]) -> bool:
+    """Return whether a partition takes no jobs of an account or QOS; one not known is not asked."""
+    return bool(name) and (name in denied if allowed is None else name not in allowed)
 
 
 def _covers(hold: SlurmReservation, part: SlurmPartition) -> bool:
