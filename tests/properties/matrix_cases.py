@@ -143,8 +143,9 @@ KUEUES: dict[str, dict[str, Any]] = {
     "kueue, fair": {"fair": STRATEGIES},
     "kueue, timed out": {"pods_ready": PodsReady(timeout=9.0, base=5.0)},
 }
-#: Slurm with everything as by default, with limits and shares, and with preemption.
-SLURMS = ("slurm", "slurm, limited", "slurm, preempting")
+#: Slurm with everything as by default, with limits and shares, with preemption, and with limits on
+#: minutes that were used or may still be.
+SLURMS = ("slurm", "slurm, limited", "slurm, preempting", "slurm, minutes")
 GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
@@ -171,7 +172,7 @@ def manifests_of_quotas(**settings: Any) -> Manifests:
 
 
 def limited_slurm() -> SlurmSite:
-    """Return the cells' cluster with two partitions, limits of accounts and users, and shares."""
+    """Return the cells' cluster with limits of accounts and users, and shares."""
     nodes = tuple(SlurmNode(f"n{at}", 4, gpus={"aabb"[at]: 4}) for at in range(4))
     names = tuple(node.name for node in nodes)
     accounts = (SlurmAssociation("x", parent="root", bounds=SlurmBounds(group={"gpu": 9})),
@@ -212,7 +213,31 @@ def preempting_slurm() -> SlurmSite:
     )
 
 
-SLURM_SITES = {"slurm, limited": limited_slurm, "slurm, preempting": preempting_slurm}
+def minutes_of_slurm() -> SlurmSite:
+    """Return the cells' cluster with minutes of accounts and QOS, which decay within a run."""
+    site = limited_slurm()
+    bounds = {
+        "x": SlurmBounds(group_minutes={"gpu": 2}),
+        "y": SlurmBounds(group_run_minutes={"gpu": 20}),
+    }
+    priority = SlurmPriority(multifactor=True, period=10, half_life=60, fair_share=1000)
+    return msgspec.structs.replace(
+        site,
+        qos=(SlurmQos("normal", usage_factor=0.5, bounds=SlurmBounds(group_minutes={"cpu": 60})),),
+        associations=(
+            SlurmAssociation("root"),
+            *(SlurmAssociation(name, parent="root", bounds=of) for name, of in bounds.items()),
+            *(SlurmAssociation(name, user) for name in bounds for user in ("ann", "bob", "eve")),
+        ),
+        settings=msgspec.structs.replace(site.settings, priority=priority),
+    )
+
+
+SLURM_SITES = {
+    "slurm, limited": limited_slurm,
+    "slurm, preempting": preempting_slurm,
+    "slurm, minutes": minutes_of_slurm,
+}
 
 
 def made(policy: str) -> Any:
