@@ -210,10 +210,10 @@ def test_raw_rows_in_any_order_and_any_blocks_give_what_a_plain_loop_gives(
 def test_gzip_and_progress_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "GPU_UTIL.csv.gz"
     path.write_bytes(gzip.compress(b"Time,a-0\n0,1\n15,2\n"))
-    told: list[tuple[int, int]] = []
-    telemetry = open_telemetry(path, progress=lambda done, total: told.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    telemetry = open_telemetry(path, progress=lambda done, total: reports.append((done, total)))
     assert telemetry.table().num_rows == 2
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    assert reports[-1] == (path.stat().st_size, path.stat().st_size)
     path.write_bytes(gzip.compress(b"Time,a-0\n15,1\n0,2\n"))
     shuffled = open_telemetry(path, clean="raw")
     with pytest.raises(TraceError, match="gunzip it first"):

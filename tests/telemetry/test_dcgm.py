@@ -72,13 +72,13 @@ def scrape(tmp_path: Path, text: str, **options: Any) -> Any:
     return open_telemetry(path, format="dcgm", **options)
 
 
-def test_a_scrape_without_times_has_none_until_told(tmp_path: Path) -> None:
+def test_a_scrape_without_times_has_none_until_it_is_given(tmp_path: Path) -> None:
     text = f'{UTIL}{{gpu="0",Hostname="n"}} 5\n'
     telemetry = scrape(tmp_path, text)
     assert telemetry.table()["time"].to_pylist() == [None]
     assert any("time=" in note for note in telemetry.notes)
-    told = scrape(tmp_path, text, time="2025-10-06T12:05:00Z").table()
-    assert told["time"].to_pylist() == [1_759_752_300.0]
+    timed = scrape(tmp_path, text, time="2025-10-06T12:05:00Z").table()
+    assert timed["time"].to_pylist() == [1_759_752_300.0]
 
 
 def test_scrapes_behind_one_another(tmp_path: Path) -> None:

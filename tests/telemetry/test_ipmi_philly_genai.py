@@ -161,7 +161,7 @@ def test_the_published_telemetry_of_containers(data_dir: Path) -> None:
         open_telemetry(folder / "lora_request_trace.parquet").table()
 
 
-def test_a_fraction_documented_as_percent_is_told(tmp_path: Path) -> None:
+def test_a_fraction_documented_as_percent_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "pod_memory_util_anon.csv"
     path.write_text("timestamp_anon,container_ip,value\n1662858720.0,abc,0.25\n1662858780.0,abc,\n")
     telemetry = open_telemetry(path)

@@ -227,7 +227,7 @@ def test_as_many_arrays_as_anybody_has_are_read(tmp_path: Path, protocol: int) -
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
-def test_a_cut_pickle_is_told(tmp_path: Path, protocol: int) -> None:
+def test_a_cut_pickle_is_refused(tmp_path: Path, protocol: int) -> None:
     whole = pickle.dumps([np.arange(4.0), np.arange(4.0)], protocol=protocol)
     path = tmp_path / "cut.pkl"
     for size in range(1, len(whole)):

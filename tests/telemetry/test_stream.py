@@ -1,4 +1,4 @@
-"""The stream itself: formats found, time moved, bytes told, errors that stay what they are."""
+"""The stream itself: formats found, time moved, bytes counted, errors that stay what they are."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_options_that_are_none(wide: Path) -> None:
         ("CPU_D_Power.csv", "Time,Sys_Total_Power\n", "ipmi"),
     ],
 )
-def test_a_format_is_told_by_the_first_bytes(
+def test_a_format_is_found_by_the_first_bytes(
     tmp_path: Path, name: str, text: str, format_: str
 ) -> None:
     (tmp_path / name).write_text(text)

@@ -81,7 +81,7 @@ class Header:
 
 
 def file_size(path: str | Path) -> int:
-    """Return a file's size on the disk in bytes, 0 where it cannot be told."""
+    """Return a file's size on the disk in bytes, 0 where it is not known."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -116,8 +116,8 @@ def line_blocks(
     """Yield a text file as blocks of whole lines, without its byte order mark.
 
     Args:
-        path: plain or gzip file, told apart by its first bytes.
-        meter: is told the bytes read; None = nobody asks.
+        path: plain or gzip file, distinguished by the first bytes.
+        meter: counts the bytes read; None = nobody asks.
         size: about how many bytes a block has; None = `BLOCK_BYTES`.
 
     Raises:
@@ -130,14 +130,14 @@ def line_blocks(
         packed = raw.read(2) == _GZIP_MAGIC
         raw.seek(0)
         stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-        rest, line, offset, told, unpacked = b"", 1, 0, 0, 0
+        rest, line, offset, counted, unpacked = b"", 1, 0, 0, 0
         while chunk := _chunk(stream, name, size):
             if packed:
                 unpacked += len(chunk)
                 _check_growth(name, raw.tell(), unpacked)
             if meter is not None:
-                meter.advance(raw.tell() - told)
-                told = raw.tell()
+                meter.advance(raw.tell() - counted)
+                counted = raw.tell()
             data = rest + chunk
             if not offset and line == 1:
                 data, offset = _without_mark(data, name)

@@ -149,7 +149,7 @@ class _Scrape:
         self.untimed = 0
 
     def time_of(self, reading: Reading, line: int) -> float:
-        """Return a reading's time as UTC seconds since 1970, NaN = not told.
+        """Return a reading's time as UTC seconds since 1970, NaN = not known.
 
         Raises:
             TraceError: a second scrape begins and nothing tells when it was taken.

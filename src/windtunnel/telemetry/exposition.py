@@ -129,7 +129,7 @@ class Place(NamedTuple):
     Attributes:
         node: the node, None where no label tells.
         gpu: its GPU, ``3``, or ``3/1`` for instance 1 of a MIG GPU; None = the node as a whole.
-        job_id: the job: ``hpc_job``, or ``namespace/pod``; None = idle, or not told.
+        job_id: the job: ``hpc_job``, or ``namespace/pod``; None = idle, or not known.
     """
 
     node: str | None

@@ -91,13 +91,13 @@ class GenaiTelemetry:
                 check_columns(opened.schema_arrow.names, file)
                 check_growth(opened.metadata, self.size, file)
                 share = self.size / max(1, opened.metadata.num_rows)
-                told = 0
+                advanced = 0
                 for rows in opened.iter_batches(BATCH_ROWS):
                     rows.validate(full=True)
                     yield pa.Table.from_batches([rows]), partial(operator.add, first)
                     first += rows.num_rows
-                    meter.advance(round(share * (first - 1)) - told)
-                    told = round(share * (first - 1))
+                    meter.advance(round(share * (first - 1)) - advanced)
+                    advanced = round(share * (first - 1))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(file, error) from error
 

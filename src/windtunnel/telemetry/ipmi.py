@@ -31,7 +31,7 @@ ZONE = "Asia/Shanghai"
 POWER = "Sys_Total_Power"
 TIME = "Time"
 GPU_NODES, CPU_NODES = "GPU_NODE_POWER", "CPU_NODE_POWER"
-#: File -> what its nodes are, and their type; None = told apart row by row.
+#: File -> what its nodes are, and their type; None = found row by row.
 FILES: dict[str, tuple[str, str | None]] = {
     "GPU_AB_Power.csv": (GPU_NODES, None),
     "GPU_C_Power.csv": (GPU_NODES, "GPU_C"),

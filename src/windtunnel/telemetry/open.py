@@ -52,7 +52,7 @@ def open_telemetry(
 
     Args:
         path: a file, or a folder of files of one format.
-        format: one of `TELEMETRY_FORMATS`; None = told by the first bytes.
+        format: one of `TELEMETRY_FORMATS`; None = found by the first bytes.
         metric: read only this one, or these.
         epoch: UTC instant of time 0, ISO 8601 text or seconds since 1970; None = 1970. Give a
             trace's ``metadata.epoch`` to have the samples in the trace's time.
@@ -67,7 +67,7 @@ def open_telemetry(
 
     Raises:
         SpecError: an unknown format, metric or option.
-        TraceError: there is no such file, or its format cannot be told.
+        TraceError: there is no such file, or its format cannot be found.
     """
     name = format if format is not None else _format_of(Path(path))
     if name not in TELEMETRY_FORMATS:
@@ -95,13 +95,13 @@ def _format_of(path: Path) -> str:
         if any(name in IPMI_FILES for name in names):
             return "ipmi"
         for name in names:
-            found = _told_by(path / name)
+            found = _format_of_file(path / name)
             if found is not None:
                 return found
     elif not path.is_file():
         raise TraceError(str(path), "a file that exists")
     else:
-        found = _told_by(path)
+        found = _format_of_file(path)
         if found is not None:
             return found
     raise SpecError(
@@ -111,8 +111,8 @@ def _format_of(path: Path) -> str:
     )
 
 
-def _told_by(path: Path) -> str | None:
-    """Return the format that a file's name and first bytes tell, None where they do not."""
+def _format_of_file(path: Path) -> str | None:
+    """Return the format that a file's name and first bytes show, None where they do not."""
     if path.name in IPMI_FILES:
         return "ipmi"
     head = read_head(path)
@@ -132,5 +132,5 @@ def _told_by(path: Path) -> str | None:
         return "prometheus-json"
     if start.startswith((b"# HELP", b"# TYPE", b"DCGM_")):
         return "dcgm"
-    # A wide header is longer than what was looked at, so its columns cannot be told apart yet.
+    # A wide header is longer than what was looked at, so its columns cannot be split yet.
     return "acme-wide" if start.startswith((b"Time,", b'"Time",')) else None

@@ -51,7 +51,7 @@ def indexed_blocks(
     Args:
         files: the parts of one table, in order.
         zone: IANA zone of times without an offset.
-        meter: is told the bytes read, those of the second pass.
+        meter: counts the bytes read, those of the second pass.
         unique: leave out a row whose time stood before, as files are ordered.
         ordered: yield rows in the order of time, equal times in the order of the files.
 

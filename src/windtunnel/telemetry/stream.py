@@ -202,7 +202,7 @@ class _Stream:
         """Return ``call``, raising our own error where DuckDB reports that the stream broke."""
 
         @functools.wraps(call)
-        def told(*arguments: Any, **options: Any) -> Any:
+        def wrapper(*arguments: Any, **options: Any) -> Any:
             import duckdb
 
             try:
@@ -212,7 +212,7 @@ class _Stream:
                     raise
                 raise self.failure from error
 
-        return told
+        return wrapper
 
 
 @functools.cache
