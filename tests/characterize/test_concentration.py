@@ -55,7 +55,7 @@ def test_the_curve_by_hand(backend: Backend) -> None:
     assert found["user_percent"].to_pylist() == [25.0, 50.0, 75.0, 100.0]
 
 
-def test_jobs_without_a_user_are_in_no_share_and_told(backend: Backend) -> None:
+def test_jobs_without_a_user_are_in_no_share_and_counted(backend: Backend) -> None:
     jobs = as_jobs(
         {
             "submit_time": [0] * 5,

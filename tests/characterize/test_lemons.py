@@ -1,4 +1,4 @@
-"""Lemon nodes that were planted are found, and few others; outages are told apart."""
+"""Lemon nodes that were planted are found, and few others; outages are kept apart."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _tasks() -> pa.Table:
     )
 
 
-def test_runs_are_told_apart_from_records_that_name_no_run() -> None:
+def test_runs_are_kept_apart_from_records_that_name_no_run() -> None:
     ran, n, left_out = run_intervals(_tasks(), ("task_id",))
     found = {row["task_id"]: row for row in ran.to_pyarrow().to_pylist()}
     assert n == 3

@@ -10,7 +10,7 @@ from windtunnel.companions import SAMPLE_COLUMNS, companion
 from windtunnel.schema import as_jobs
 
 
-def told(jobs: pa.Table, samples: list[tuple[float, str | None]]) -> list[str | None]:
+def jobs_of_samples(jobs: pa.Table, samples: list[tuple[float, str | None]]) -> list[str | None]:
     """Return the job of each sample (time, name), in order of time; none is lost or doubled."""
     columns = {
         "time": pa.array([time for time, _ in samples], pa.float64()),
@@ -40,7 +40,7 @@ def test_a_task_is_known_by_its_raw_id() -> None:
     )
     samples = [(1.0, "21"), (2.0, "22"), (3.0, "17"), (4.0, "9"), (5.0, None), (20.0, "21")]
     # 17 is the array, of which two tasks wait; 21 has ended before 20 s.
-    assert told(jobs, samples) == ["17_1", "17_2", "17", "9", None, "21"]
+    assert jobs_of_samples(jobs, samples) == ["17_1", "17_2", "17", "9", None, "21"]
 
 
 def test_a_requeued_job_has_the_samples_of_each_run() -> None:
@@ -57,7 +57,7 @@ def test_a_requeued_job_has_the_samples_of_each_run() -> None:
     )
     samples = [(1.0, "7"), (13.0, "7"), (15.0, "7"), (24.0, "7"), (60.0, "7"), (61.0, "8")]
     # Between its runs nobody knows better than the name.
-    assert told(jobs, samples) == ["7", "7", "7#2", "7#2", "7#3", "8"]
+    assert jobs_of_samples(jobs, samples) == ["7", "7", "7#2", "7#2", "7#3", "8"]
 
 
 def test_names_that_are_ids_stay() -> None:

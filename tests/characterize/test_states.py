@@ -42,7 +42,7 @@ def test_only_failed_timeout_and_node_fail_count_as_failed(backend: Backend) -> 
     assert found[2]["gpu_time_share"] == pytest.approx(3 / len(statuses))
 
 
-def test_jobs_without_a_duration_are_in_no_gpu_time_and_told(backend: Backend) -> None:
+def test_jobs_without_a_duration_are_in_no_gpu_time_and_counted(backend: Backend) -> None:
     jobs = as_jobs(
         {
             "submit_time": [0, 0, 0],

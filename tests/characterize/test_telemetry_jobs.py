@@ -136,7 +136,7 @@ def test_held_time_and_its_covered_share_are_of_the_devices_that_were_measured()
     holdings: list[Holding] = [
         ("a", "n1", "0", 0.0, 100.0),
         ("a", "n1", "1", 0.0, 100.0),
-        ("a", "n1", "1", 20.0, 60.0),  # told twice: held once
+        ("a", "n1", "1", 20.0, 60.0),  # listed twice: held once
         ("whole", "n2", None, 0.0, 40.0),
         ("open", "n3", "0", 0.0, None),
         ("blind", "n4", "0", 0.0, 5.0),
@@ -246,7 +246,7 @@ def test_every_backend_finds_what_a_plain_loop_finds(backend: Any) -> None:
             None if rng.random() < 0.05 else float(rng.integers(0, 100)),
             str(rng.choice(["n1", "n2", "n3"])),
             None if rng.random() < 0.2 else str(rng.integers(0, 3)),
-            "told" if rng.random() < 0.1 else None,
+            "named" if rng.random() < 0.1 else None,
             float(rng.integers(0, 20)),
         )
         for _ in range(400)

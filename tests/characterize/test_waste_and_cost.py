@@ -116,9 +116,13 @@ def test_what_telemetry_does_not_see_is_not_idle() -> None:
     rows = [(60.0 * k, "n", "0", "a", 50.0) for k in range(10)]
     rows += [(60.0 * k, "n", "1", "c", 0.0) for k in range(60)]
     found = waste(jobs(), idle=idle_jobs(samples(rows), None, "GPU_UTIL"), tail=1800.0)
-    told = found.idleness()
-    assert told is not None
-    assert (told["num_then_idle"], told["then_idle"], told["num_never_used"]) == (0, 0.0, 1)
+    found_idle = found.idleness()
+    assert found_idle is not None
+    assert [found_idle[key] for key in ("num_then_idle", "then_idle", "num_never_used")] == [
+        0,
+        0.0,
+        1,
+    ]
     # A rule that ends jobs after half an hour of idleness ends c, and knows of no other.
     assert found.idle_to_end.tolist() == [0.0, 0.0, 3600.0, 0.0, 0.0, 0.0]
 
@@ -153,7 +157,7 @@ def test_gpus_that_tasks_asked_for_and_did_not_use() -> None:
 
 
 def test_jobs_in_no_sum_of_gpu_time_are_counted() -> None:
-    """Of four that held GPUs two are not told in full; jobs in the queue held none."""
+    """Of four that held GPUs two are not known in full; jobs in the queue held none."""
     rows = {
         "submit_time": [0.0] * 7,
         "start_time": [0.0, 0.0, None, 0.0, None, None, 0.0],
@@ -162,8 +166,8 @@ def test_jobs_in_no_sum_of_gpu_time_are_counted() -> None:
         "status": [None, "running", None, None, "pending", "cancelled", "failed"],
     }
     found = waste(as_jobs(rows))
-    told = {"whose GPUs are not known": 1, "whose run time is not known": 1}
-    assert found.recorded.left_out == told
+    left_out = {"whose GPUs are not known": 1, "whose run time is not known": 1}
+    assert found.recorded.left_out == left_out
     assert found.recorded.gpu_time.sum() == 5.0 + 9.0
     assert waste(jobs()).recorded.left_out == {}
 

@@ -1,7 +1,7 @@
 """A log over the calendar: waits, use and queue by day and by who, as sums that add up.
 
-What is kept is aggregated: no job can be told from it, and any choice of partitions, accounts, QOS
-and GPU types is a sum of groups.
+What is kept is aggregated: no job can be recognised in it, and any choice of partitions,
+accounts, QOS and GPU types is a sum of groups.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ DIMENSIONS: dict[str, str] = {
     "qos": "QOS",
     "gpu_type": "GPU type",
 }
-#: Values of a column that are told apart; the others are one.
+#: Values of a column that are kept apart; the others are one.
 MOST_VALUES = 12
 OTHERS = "(others)"
-#: Days that are told apart; of a longer log weeks are.
+#: Days that are kept apart; of a longer log weeks are.
 MOST_DAYS = 400
 _DAY, _HOUR = 86400.0, 3600.0
 #: Upper ends of the classes of waits, s: fourteen a decade from a second on.
@@ -154,8 +154,8 @@ def _coded(jobs: pa.Table, name: str, recorded: Recorded) -> tuple[list[str], np
     shown = order[: MOST_VALUES if len(order) > MOST_VALUES + 1 else len(order)]
     place = np.full(len(labels), len(shown))
     place[shown] = np.arange(len(shown))
-    told = [labels[at] for at in shown]
-    return [*told, OTHERS] if len(shown) < len(order) else told, place[codes]
+    names = [labels[at] for at in shown]
+    return [*names, OTHERS] if len(shown) < len(order) else names, place[codes]
 
 
 def _spread(

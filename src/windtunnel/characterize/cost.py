@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
 
-#: Properties that cost is told by.
+#: Properties by which cost is summed.
 COST_BY: tuple[str, ...] = ("user", "vc")
 #: What GPUs without a type are called.
 ANY_TYPE = "(any)"

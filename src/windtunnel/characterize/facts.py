@@ -79,7 +79,7 @@ _SOURCES = {
     "wait_share": "source_wait_share",
 }
 #: The column that tells whether the source's own figure is there, where it has another name.
-_TOLD_BY = {
+_PRESENT_BY = {
     "source_gpu_time": "source_duration",
     "source_num_gpus": "plan_gpu",
     "source_wait_share": "task_end",
@@ -98,7 +98,7 @@ def columns_of(fact: str, jobs: Relation) -> tuple[str, ...]:
     if fact in _DERIVED and (fact in FACTS or set(_DERIVED[fact][0]) <= set(has)):
         return _DERIVED[fact][0]
     known = [name for name in has if name not in BY_NAME and _is_number(jobs, name)]
-    known += [name for name in _TOLD_BY if set(_DERIVED[name][0]) <= set(has)]
+    known += [name for name in _PRESENT_BY if set(_DERIVED[name][0]) <= set(has)]
     raise SpecError.unknown("fact", fact, {*FACTS, *known})
 
 
@@ -139,7 +139,7 @@ def source_fact(jobs: Relation, fact: str) -> str:
         that name that holds no numbers is somebody else's.
     """
     wanted = _SOURCES.get(fact, fact)
-    column = _TOLD_BY.get(wanted, wanted)
+    column = _PRESENT_BY.get(wanted, wanted)
     needed = {column, *(_DERIVED[wanted][0] if wanted in _DERIVED else ())} - set(BY_NAME)
     if wanted == fact or not needed <= set(column_names(jobs)):
         return fact

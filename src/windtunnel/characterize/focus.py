@@ -96,8 +96,8 @@ def focus_table(found: Bill, name: str, epoch: str | None, zone: str | None) -> 
             "ChargePeriodStart": start,
             "ChargePeriodEnd": end,
         }
-        told = {key: _instant(at + zero) for key, at in periods.items()}
-        for key, value in (told | _charge(row, cost, name, found.prices.currency)).items():
+        instants = {key: _instant(at + zero) for key, at in periods.items()}
+        for key, value in (instants | _charge(row, cost, name, found.prices.currency)).items():
             columns.setdefault(key, []).append(value)
     return _table(columns, len(rows))
 
@@ -129,9 +129,9 @@ def _rows(found: Bill, edges: np.ndarray) -> list[_Row]:
         part = _part(found, begin, end, is_first=month == 0)
         sums: dict[tuple[str, str, str], list[float]] = {}
         for job in np.flatnonzero(part * recorded.gpu_time > 0).tolist():
-            told = sums.setdefault(who[job], [0.0, 0.0])
-            told[0] += found.cost[job] * part[job]
-            told[1] += recorded.gpu_time[job] * part[job] / _HOUR
+            cost_and_hours = sums.setdefault(who[job], [0.0, 0.0])
+            cost_and_hours[0] += found.cost[job] * part[job]
+            cost_and_hours[1] += recorded.gpu_time[job] * part[job] / _HOUR
         mine = [_Row(month, key, cost, hours) for key, (cost, hours) in sorted(sums.items())]
         share = max(0.0, min(end, last) - max(begin, first)) / max(last - first, 1e-9)
         idle = found.total * share - sum(row.cost for row in mine)
@@ -165,7 +165,7 @@ def _rounded(costs: list[float], total: float) -> list[Decimal]:
 def _charge(row: _Row, cost: Decimal, name: str, currency: str) -> dict[str, Any]:
     account, user, kind = row.who or ("", "", ANY_TYPE)
     gpus = "GPU" if kind == ANY_TYPE else f"{kind} GPU"
-    told = f"{gpus} hours held by {user}" if row.who else "GPU hours that nobody held"
+    description = f"{gpus} hours held by {user}" if row.who else "GPU hours that nobody held"
     hours = Decimal(f"{row.hours:.6f}")
     price = Decimal(f"{row.cost / row.hours if row.hours else 0.0:.6f}")
     found: dict[str, Any] = dict.fromkeys(("BilledCost", "ContractedCost", "EffectiveCost"), cost)
@@ -179,7 +179,7 @@ def _charge(row: _Row, cost: Decimal, name: str, currency: str) -> dict[str, Any
         "BillingAccountName": name,
         "BillingCurrency": currency,
         "ChargeCategory": "Usage",
-        "ChargeDescription": told,
+        "ChargeDescription": description,
         "ChargeFrequency": "Usage-Based",
         "PricingCategory": "Standard",
         "ResourceType": "GPU",

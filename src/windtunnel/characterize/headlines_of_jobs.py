@@ -132,10 +132,10 @@ def _load(tables: HeadlineTables) -> dict[str, Answer]:
 def _failed(tables: HeadlineTables) -> Answer:
     """Answer from the GPU jobs whose status and GPU time are known: others may have failed too."""
     states = state_shares(tables.trace.jobs).to_pylist()
-    told = [row for row in states if row["state"] != NONE]
-    n = sum(row["num_jobs"] - row["left_out"] for row in told)
-    of_all = sum(row["gpu_time"] for row in told)
-    (failed,) = (row["gpu_time"] for row in told if row["state"] == "failed")
+    known = [row for row in states if row["state"] != NONE]
+    n = sum(row["num_jobs"] - row["left_out"] for row in known)
+    of_all = sum(row["gpu_time"] for row in known)
+    (failed,) = (row["gpu_time"] for row in known if row["state"] == "failed")
     left_out = sum(row["num_jobs"] for row in states) - n
     nothing = (
         tables.lack("jobs.status", "jobs.num_gpus", "jobs.duration")

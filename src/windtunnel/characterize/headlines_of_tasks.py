@@ -42,9 +42,9 @@ def _requests(tables: HeadlineTables) -> dict[str, Answer]:
     """Answer from the tasks table, else from the jobs: each of its tasks asks for its part."""
     trace = tables.trace
     columns = {resource.asked for resource in RESOURCES}
-    told = "tasks" in tables.known and bool(columns & tables.known["tasks"])
-    table = trace.tasks if told and trace.tasks is not None else trace.jobs
-    source = "tasks" if told else "jobs"
+    by_task = "tasks" in tables.known and bool(columns & tables.known["tasks"])
+    table = trace.tasks if by_task and trace.tasks is not None else trace.jobs
+    source = "tasks" if by_task else "jobs"
     found = {}
     for row, resource in zip(request_quantiles(table).to_pylist(), RESOURCES, strict=True):
         nothing = (

@@ -4,7 +4,7 @@ A job that does not say how many GPUs it has is neither a GPU job nor a CPU job:
 ``unsized`` beside every answer about one of the two. A job of the population that lacks the fact
 asked for is ``left_out``. A missing property loses no job: its label is ``"(none)"``.
 
-Jobs told apart by a property: the labels and the order of the groups.
+Jobs grouped by a property: the labels and the order of the groups.
 
 ``num_gpus`` means the size classes of `windtunnel.sim.metrics`, ``gpu_count`` the exact number of
 GPUs, ``sharing`` the GPUs that one task asks for (the classes of the PAI analysis), ``philly_size``

@@ -6,7 +6,7 @@ DuckDB inside this process and on a cluster, and asks for its result only at its
 Which rows can a question not use, and why? The first reason that holds is the one that counts.
 
 Every answer of this room names the rows that are not in it, so that rows in = rows used + rows
-told.
+named.
 """
 
 from __future__ import annotations

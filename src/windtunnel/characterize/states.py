@@ -187,7 +187,7 @@ def workload_mix(
 _SUMS = ("num_jobs", "gpu_time", "n", "left_out", "unsized")
 
 
-#: Properties that jobs can be told apart by.
+#: Properties by which jobs can be grouped.
 SHARES_BY: tuple[str, ...] = (
     *("num_gpus", "vc", "user", "workload", "template", "status", "gpu_type"),
 )

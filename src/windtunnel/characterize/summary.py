@@ -1,7 +1,7 @@
 """One row that sums up a cluster: the columns of AcmeTrace's ``cluster_summary.csv``.
 
 InternLM/AcmeTrace ``data/cluster_summary.csv`` (figure 3 and table 1 of NSDI'24). Times in s, GPU
-time in GPU-seconds, rates 0..1. A cell that cannot be had is null, and its reason is told.
+time in GPU-seconds, rates 0..1. A cell that cannot be had is null, and its reason is given.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every GPU-second that a job held is of exactly one kind (`KINDS`), by how the job ended, so that the
 kinds add up to all that was held. What telemetry calls idle, and what a request left unused, cut
-across the kinds and are told beside them.
+across the kinds and stand beside them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS: tuple[str, ...] = (
 )
 #: Kinds whose work was not finished; what a checkpoint saved of it, a trace does not tell.
 LOST: tuple[str, ...] = ("failed_early", "failed", "cancelled", "timeout", "node_fail", "preempted")
-#: Properties that waste is told by.
+#: Properties by which waste is summed.
 WASTE_BY: tuple[str, ...] = ("user", "vc")
 #: A failure within so many seconds is early: a wrong path, a missing module.
 EARLY_S = 600.0
@@ -317,11 +317,11 @@ def unused_gpus(tasks: Relation) -> dict[str, Any] | None:
     if any(name not in column_names(tasks) for name in names):
         return None
     table = relation(tasks, names)
-    told = table.filter(table.gpus_used.notnull() & (table.num_gpus > 0))
-    told = told.filter(told.end_time >= told.start_time)
-    span = told.end_time - told.start_time
-    sums = told.aggregate(
-        n=told.count(), asked=(told.num_gpus * span).sum(), used=(told.gpus_used * span).sum()
+    known = table.filter(table.gpus_used.notnull() & (table.num_gpus > 0))
+    known = known.filter(known.end_time >= known.start_time)
+    span = known.end_time - known.start_time
+    sums = known.aggregate(
+        n=known.count(), asked=(known.num_gpus * span).sum(), used=(known.gpus_used * span).sum()
     )
     (row,) = rows(sums)
     return row if row["n"] else None
