@@ -64,7 +64,7 @@ def test_an_archive_with_one_table_is_that_table(tmp_path: Path, name: str) -> N
     assert open_trace(path).jobs["duration"].to_pylist() == [10.0, 20.0]
 
 
-def test_the_format_is_told_by_what_is_inside(tmp_path: Path) -> None:
+def test_the_format_is_found_by_what_is_inside(tmp_path: Path) -> None:
     log = tarred(tmp_path / "venus.tar.gz", {"cluster_log.csv": LOG.format("2020-04-01").encode()})
     assert open_trace(log).jobs["vc"].to_pylist() == ["v", "v"]
     pods = zipped(tmp_path / "summary.zip", {"summary/part-000.parquet": parquet()})
@@ -139,7 +139,7 @@ def test_helios_as_it_is_published(tmp_path: Path, packed: bool) -> None:  # noq
         open_trace(path, cluster="Venice")
 
 
-def test_a_bad_row_is_told_with_its_log(tmp_path: Path) -> None:
+def test_a_bad_row_is_reported_with_its_log(tmp_path: Path) -> None:
     bad = LOG.format("2020-04-01").replace(",3600,", ",long,").encode()
     path = zipped(tmp_path / "data.zip", {"Venus/cluster_log.csv": bad})
     with pytest.raises(TraceError, match=r"data\.zip/Venus/cluster_log\.csv, line 2.*'long'"):

@@ -286,26 +286,26 @@ def test_recorded_times(tmp_path: Path) -> None:
         "",
         "",
     )
-    told = batsim_losses(jobs)
-    assert any("'user'" in text for text in told)
-    assert any("numbered here" in text for text in told)
-    assert len(told) == 2
+    losses = batsim_losses(jobs)
+    assert any("'user'" in text for text in losses)
+    assert any("numbered here" in text for text in losses)
+    assert len(losses) == 2
 
 
-def test_what_batsim_cannot_tell_is_told() -> None:
+def test_what_batsim_cannot_hold_is_said() -> None:
     jobs = jobs_of(
         status=["node_fail", "preempted", "unknown", "completed"],
         start_time=[1.0, 1.0, 1.0, None],
     )
-    told = " ".join(batsim_losses(jobs))
-    assert "unknown state (no state): 3." in told
-    assert "evalys cannot draw (simulate the trace to give them one): 1." in told
+    losses = " ".join(batsim_losses(jobs))
+    assert "unknown state (no state): 3." in losses
+    assert "evalys cannot draw (simulate the trace to give them one): 1." in losses
 
 
-def test_an_end_that_is_worked_out_is_told() -> None:
+def test_an_end_that_is_worked_out_is_said() -> None:
     jobs = jobs_of(start_time=[1.0, 1.0], end_time=[None, 11.0], status=["failed", "failed"])
-    told = " ".join(batsim_losses(jobs))
-    assert "without an end, which is written as start + run time: 1." in told
+    losses = " ".join(batsim_losses(jobs))
+    assert "without an end, which is written as start + run time: 1." in losses
 
 
 def test_fractions_are_refused_and_nothing_is_written(tmp_path: Path) -> None:

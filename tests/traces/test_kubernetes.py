@@ -186,7 +186,7 @@ def test_states(
     assert tuple(row.get(n) for n in ("start_time", "end_time", "duration")) == times
 
 
-def test_unknown_reasons_are_told(tmp_path: Path) -> None:
+def test_unknown_reasons_are_noted(tmp_path: Path) -> None:
     trace = read(tmp_path, workload("w", *FINISHED[:2], condition("Finished", 70, "Odd")))
     assert any("'Odd'" in note for note in trace.metadata.notes)
 
@@ -302,17 +302,17 @@ def test_runs_are_rebuilt_whatever_the_order_of_transitions(
     finishes: bool,  # noqa: FBT001
     seed: Any,
 ) -> None:
-    told = []
+    transitions = []
     for number, (admitted, ready, end) in enumerate(runs):
         last = "Finished" if finishes and number == len(runs) - 1 else "Evicted"
-        told += [
+        transitions += [
             Transition(admitted, "Admitted", ""),
             Transition(ready, "PodsReady", "Started"),
             Transition(end, last, "Preempted"),
         ]
-    told *= 2
-    seed.shuffle(told)
-    found = rebuild(told)
+    transitions *= 2
+    seed.shuffle(transitions)
+    found = rebuild(transitions)
     assert [(run.admitted, run.ready, run.end) for run in found] == runs
     assert [run.evicted for run in found] == [True] * (len(runs) - 1) + [not finishes]
 
@@ -404,7 +404,7 @@ def test_slices_other_vendors_and_selected_types(tmp_path: Path) -> None:
     assert job(tmp_path, workload("w", pods=pods, admission=two))["gpu_type"] == "a100|H100|mi300"
 
 
-def test_one_name_twice_is_told_apart_by_uid(tmp_path: Path) -> None:
+def test_one_name_twice_is_distinguished_by_uid(tmp_path: Path) -> None:
     trace = read(tmp_path, workload("w", uid="u1"), workload("v"), workload("w", uid="u2"))
     assert trace.jobs["job_id"].to_pylist() == ["team/w/u1", "team/v", "team/w/u2"]
     assert any("uid" in note for note in trace.metadata.notes)

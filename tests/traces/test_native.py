@@ -1,4 +1,4 @@
-"""Our own format: written and read back exactly, and every broken rule told at once."""
+"""Our own format: written and read back exactly, and every broken rule reported at once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     assert "Did you mean 'durations'?" in message
 
 
-def test_every_broken_rule_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_broken_rule_is_reported_with_its_line(tmp_path: Path) -> None:
     text = (
         "job_id,submit_time,duration,num_gpus,status\n"
         "a,0,10,1,completed\n\n"

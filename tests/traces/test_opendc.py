@@ -86,7 +86,7 @@ def test_without_fragments(tmp_path: Path) -> None:
     assert "cpu_usage" not in trace.jobs.column_names
 
 
-def test_fragments_that_do_not_belong_are_told(tmp_path: Path) -> None:
+def test_fragments_that_do_not_belong_are_noted(tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text(FRAGMENTS + "9,1,1,1\n2,2000,1,1\n")
     trace = read_opendc(csv_files(tmp_path, fragments=None), fragments=other)
@@ -260,18 +260,18 @@ def test_the_files_have_exactly_the_types_of_opendc(tmp_path: Path) -> None:
         {"id": 3, "duration": 1250, "cpu_usage": 0.0, "gpu_usage": 500.0},
         {"id": 7, "duration": 60000, "cpu_usage": 96000.0, "gpu_usage": 8000.0},
     ]
-    told = " ".join(opendc_losses(jobs, metadata=ABOUT))
+    losses = " ".join(opendc_losses(jobs, metadata=ABOUT))
     for words in (
         "does not have: 'user'.",
         "Clock speeds and usage are not known",
         "a fraction of a GPU or core, whose count is rounded up: 1.",
         "unknown GPUs, cores or memory, written as 0: 1.",
     ):
-        assert words in told
-    assert "epoch" not in told
+        assert words in losses
+    assert "epoch" not in losses
 
 
-def test_what_is_lost_is_told(tmp_path: Path) -> None:
+def test_what_is_lost_is_said(tmp_path: Path) -> None:
     jobs = jobs_of(
         job_id=["a", "b", "c"],
         submit_time=[0.0, 1.00001, None],
@@ -284,7 +284,7 @@ def test_what_is_lost_is_told(tmp_path: Path) -> None:
     assert tasks["name"].to_pylist() == ["a", "b"]
     assert tasks["id"].to_pylist() == [1, 2]
     assert tasks["submission_time"].to_pylist() == [0, 1000]
-    told = " ".join(opendc_losses(jobs))
+    losses = " ".join(opendc_losses(jobs))
     for words in (
         "1970-01-01",
         "tasks are numbered from 1",
@@ -292,7 +292,7 @@ def test_what_is_lost_is_told(tmp_path: Path) -> None:
         "finer than a millisecond, which are rounded: 1.",
         "finer than a MiB, which is rounded: 1.",
     ):
-        assert words in told
+        assert words in losses
 
 
 @pytest.mark.parametrize(

@@ -547,7 +547,9 @@ def test_the_temporary_database_goes_with_the_trace(
 
 
 @pytest.mark.parametrize("table", ["pai_instance_table", "pai_sensor_table"])
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+def test_a_full_disk_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
     column = "end_time" if table == "pai_instance_table" else "read"
     append = spool.Numbers.append
 

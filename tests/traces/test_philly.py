@@ -186,7 +186,7 @@ def test_the_repeated_hour_does_not_run_backwards(tmp_path: Path) -> None:
     assert trace.jobs["start_time"].to_pylist() == [600.0]
 
 
-def test_times_that_contradict_are_told(tmp_path: Path) -> None:
+def test_times_that_contradict_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"end_time >= start_time \(1 row, first in line 1"):
         raw(
             tmp_path,

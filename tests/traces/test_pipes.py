@@ -117,7 +117,7 @@ SACCT = "JobID|State|Submit|Start|End|AllocTRES\n" + "".join(
 def test_standard_input_that_comes_in_pieces(
     monkeypatch: pytest.MonkeyPatch, text: str, pack: Callable[[bytes], bytes], step: int
 ) -> None:
-    """The format is told by the first bytes, not by those that happened to come first."""
+    """The format is found by the first bytes, not by those that happened to come first."""
     data = pack(text.encode())
     reading, writing = os.pipe()
 

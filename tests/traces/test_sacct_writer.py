@@ -123,11 +123,11 @@ def test_whatever_the_names_the_rest_reads_back(
     assert all(char.isprintable() or char == "\n" for char in text)
     lines = [line.split("|") for line in text.splitlines()[1:]]
     assert all(cell.lstrip()[:1] not in set("=+-@") for line in lines for cell in line if cell)
-    told = " ".join(sacct_losses(jobs))
+    losses = " ".join(sacct_losses(jobs))
     users = zip(again["user"].to_pylist(), jobs["user"].to_pylist(), strict=True)
     names = zip(again["template"].to_pylist(), jobs["template"].to_pylist(), strict=True)
     if any(one != other for one, other in [*users, *names]):
-        assert "which read back otherwise" in told
+        assert "which read back otherwise" in losses
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_hostile_job_names(tmp_path: Path, name: str, cell: str) -> None:
 
 
 @pytest.mark.parametrize("word", sorted(NOTHING - {""}))
-def test_users_called_like_nothing_are_told(word: str) -> None:
+def test_users_called_like_nothing_are_noted(word: str) -> None:
     jobs = as_jobs({"submit_time": [0], "duration": [5], "num_gpus": [1], "user": [word]})
     assert any("a word that Slurm has for nothing" in text for text in sacct_losses(jobs))
 

@@ -31,7 +31,7 @@ ROWS = f"""
 CLOCK = 1_700_005_000
 
 
-def told() -> list[dict[str, str]]:
+def rows_of_the_log() -> list[dict[str, str]]:
     names = HEAD.split("|")
     return [dict(zip(names, row.split("|"), strict=True)) for row in ROWS.strip().splitlines()]
 
@@ -171,7 +171,7 @@ SHAPES = {
 
 def written(folder: Path, shape: str) -> Path:
     make, wrapped, listed = SHAPES[shape]
-    jobs = [make(row, wrapped=wrapped, listed=listed) for row in told()]
+    jobs = [make(row, wrapped=wrapped, listed=listed) for row in rows_of_the_log()]
     meta = {"plugin": {"data_parser": "x"}, "Slurm" if not wrapped else "slurm": {"release": "x"}}
     whole: dict[str, Any] = {"jobs": jobs, "meta": meta, "errors": []}
     if not listed:  # older versions put it first
@@ -194,7 +194,7 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
     assert found.jobs.to_pylist() == same
     assert found.jobs.schema == text.jobs.schema
     assert found.metadata.epoch == text.metadata.epoch
-    assert found.jobs.num_rows == len(told()) + 2  # three tasks wait in one row
+    assert found.jobs.num_rows == len(rows_of_the_log()) + 2  # three tasks wait in one row
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
         ('{"jobs": [{"job_id": 1', "valid JSON"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "log.json"
     file.write_text(text, "utf-8")
     with pytest.raises(TraceError) as error:

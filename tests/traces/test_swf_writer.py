@@ -112,9 +112,9 @@ def test_states_that_swf_lacks_are_said() -> None:
     assert any("memory or preemption: failed: 2." in text for text in lost)
     assert any("written as -1: 1." in text for text in lost)
     bent = {"start_time": [1.0, 1.0], "duration": [5.0, 5.0], "end_time": [6.0, 9.0]}
-    (told,) = swf_losses(jobs_of(submit_time=[0.0, 0.0], **bent))
-    assert told.startswith("Jobs that ended at another time than start + run time")
-    assert told.endswith(": 1.")
+    (loss,) = swf_losses(jobs_of(submit_time=[0.0, 0.0], **bent))
+    assert loss.startswith("Jobs that ended at another time than start + run time")
+    assert loss.endswith(": 1.")
     assert swf_losses(jobs_of(status=["failed"])) == ()
 
 

@@ -53,7 +53,7 @@ _ACME = Layout(
         "shared_mem_per_pod": number("shared_mem_per_pod").optional,
     },
     ignored=("gpu_time",),  # the source's duration times GPUs
-    told_by=("job_id", "node_num", "gpu_num", "type", "submit_time"),
+    recognised_by=("job_id", "node_num", "gpu_num", "type", "submit_time"),
     without=("vc",),
 )
 

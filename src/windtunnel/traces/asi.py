@@ -1,7 +1,7 @@
 """Alibaba GPU cluster v2026 (ASI): how long pods ran and waited, and the servers with their racks.
 
 alibaba/clusterdata ``cluster-trace-gpu-v2026``, tables ``asi_opensource_job_execution_summary``
-and ``asi_opensource_server_hourly`` (its ``docs/schema.md``). All that is told of time is how long
+and ``asi_opensource_server_hourly`` (its ``docs/schema.md``). All that it says of time is how long
 a pod ran and waited, not when it was submitted: the trace can be described, not flown.
 """
 
@@ -42,7 +42,7 @@ _PODS = Layout(
         "ready_delay": seconds("ready_delay_sec").optional,
     },
     ignored=("is_genai_request", "ready_status", "schedule_status"),
-    told_by=("pod_id", "gpu_spec_public", "duration_hours", "schedule_delay_sec"),
+    recognised_by=("pod_id", "gpu_spec_public", "duration_hours", "schedule_delay_sec"),
 )
 _SERVERS = NodeLayout(
     {

@@ -47,7 +47,7 @@ FINAL_STATES = {
 _DELAYS = ("delay", "DelayProfile")
 _ONE_GPU = "A resource of Batsim is taken as one GPU."
 _SHOWN = 5
-#: Holdings are one row a job and resource; beyond this many they are left out, which is told.
+#: Holdings are one row a job and resource; beyond this many they are left out, with a note.
 _MAX_HOLDINGS = 20_000_000
 #: The columns of ``jobs.csv``.
 RESULTS = Layout(
@@ -262,7 +262,7 @@ def _results(rows: Rows) -> None:
 
 
 def _counted(text: TextTable, sets: Any) -> pa.Array:
-    """Return how many resources each set has, float64, null = none is told."""
+    """Return how many resources each set has, float64, null = none is known."""
     known: dict[str, int] = {}
     counts: list[int | None] = []
     for row, cell in enumerate([None] * text.num_rows if sets is None else sets.to_pylist()):
@@ -285,17 +285,17 @@ def _counted(text: TextTable, sets: Any) -> pa.Array:
 
 
 def _holdings(jobs: pa.Table) -> pa.Table | None:
-    """Return which job had which resource when, None where nothing is told or far too much."""
+    """Return which job had which resource when, None where nothing is known or far too much."""
     if "allocated_resources" not in jobs.column_names:
         return None
     sets = pc.utf8_trim_whitespace(jobs["allocated_resources"])
-    told = pc.and_(pc.not_equal(sets, ""), pc.is_valid(jobs["start_time"]))
-    spans = [parse_intervals(cell) for cell in sets.filter(told).to_pylist()]
+    known = pc.and_(pc.not_equal(sets, ""), pc.is_valid(jobs["start_time"]))
+    spans = [parse_intervals(cell) for cell in sets.filter(known).to_pylist()]
     counts = [count_of(intervals) for intervals in spans]
     if not spans or sum(counts) > _MAX_HOLDINGS:
         return None
     numbers = [np.arange(low, high + 1) for intervals in spans for low, high in intervals]
-    held = jobs.select(["job_id", "start_time", "end_time"]).filter(told)
+    held = jobs.select(["job_id", "start_time", "end_time"]).filter(known)
     each = held.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
     return companion(
         HOLDING_COLUMNS,

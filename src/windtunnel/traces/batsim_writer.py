@@ -165,9 +165,9 @@ def _columns(given: Outgoing) -> dict[str, Sequence[Any]]:
     submit, start, run, last, limit = map(
         given.floats, ("submit_time", "start_time", "duration", "end_time", "estimate")
     )
-    untold = np.isnan(last) & np.isin(given.status, _OVER)
+    lacks_end = np.isnan(last) & np.isin(given.status, _OVER)
     with np.errstate(over="ignore"):  # infinite then
-        end = np.where(untold, start + run, last)
+        end = np.where(lacks_end, start + run, last)
         turnaround = end - submit
         stretch = turnaround / np.where(run > 0, run, np.nan)
     started = ~np.isnan(start)
@@ -195,10 +195,10 @@ def _columns(given: Outgoing) -> dict[str, Sequence[Any]]:
     }
 
 
-def _state(status: str | None, started: np.bool_, told: str | None) -> str | None:
+def _state(status: str | None, started: np.bool_, final_state: str | None) -> str | None:
     """Return Batsim's word; the one that a file of Batsim had where it still means the same."""
-    if told is not None and FINAL_STATES.get(told) == status:
-        return told
+    if final_state is not None and FINAL_STATES.get(final_state) == status:
+        return final_state
     if status == "cancelled" and not started:
         return "REJECTED"
     return _STATES.get(status or "")

@@ -111,8 +111,8 @@ def cut_trace(trace: Trace, cuts: list[Cut]) -> Trace:
         if cut.redraw is not None:  # what belongs to a job does not know of its copies
             trace, jobs = replace(trace, tasks=None, holdings=None), cut.redraw(jobs)
             if not jobs.num_rows:
-                told = "these blocks have no jobs; expected fewer blocks, or another seed."
-                raise SpecError(f"{trace.name}:{cut.text}", told)
+                message = "these blocks have no jobs; expected fewer blocks, or another seed."
+                raise SpecError(f"{trace.name}:{cut.text}", message)
         trace = trace.with_jobs(jobs)
     about, name = trace.metadata, ":".join(cut.text for cut in cuts)
     note = f"This is a part of the trace ({name}): {trace.jobs.num_rows:,} of {whole:,} jobs."

@@ -1,4 +1,4 @@
-"""The end of every reader: columns of jobs become a trace, sorted, checked, with what was told."""
+"""The end of every reader: columns of jobs become a trace, sorted, checked, with its notes."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def job_trace(
     """
     file = source_name(path)
     table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
-    rows_read, told = table.num_rows, list(notes)
-    table, lines, moved = by_submission(_spelt_alike(table, told), lines)
+    rows_read, sentences = table.num_rows, list(notes)
+    table, lines, moved = by_submission(_spelt_alike(table, sentences), lines)
     if moved:
-        told.append("Rows were sorted by submission, ties in the file's order.")
+        sentences.append("Rows were sorted by submission, ties in the file's order.")
     source = f"{file} ({counted})" if counted else file
     jobs, left_out = conform_rows(
         table, bad_rows=bad_rows, source=source, lines=lines, ids_unique=ids_unique
@@ -107,7 +107,7 @@ def job_trace(
         epoch=named_epoch(file, epoch),
         rows_read=rows_read + sum((dropped or {}).values()),
         dropped={reason: count for reason, count in left_out.items() if count},
-        notes=tuple(told),
+        notes=tuple(sentences),
     )
     return Trace(jobs, replace(metadata, **about), **(beside or {}))
 

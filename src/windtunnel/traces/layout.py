@@ -8,7 +8,7 @@ gets the `Rows` that the layout has made, and changes them::
         \"\"\"Requests are those of one node.\"\"\"
         rows["num_gpus"] = pc.multiply(rows["num_gpus"], rows["num_tasks"])
 
-A cell is cast or refused, never mended. What is interpreted or left unread is told in the trace's
+A cell is cast or refused, never mended. What is interpreted or left unread stands in the trace's
 notes, with counts.
 """
 
@@ -119,7 +119,7 @@ class Layout:
             where the file has them.
         licence: the data's licence, as the source states it.
         ignored: columns of the file that say nothing more than those that are read.
-        told_by: columns by which a file is recognised; empty = those that are required.
+        recognised_by: columns by which a file is recognised; empty = those that are required.
         without: columns by which it is another format's.
         sniff: recognises a file's first bytes in place of the two; None = they do.
         extensions: endings of its files.
@@ -133,7 +133,7 @@ class Layout:
     columns: Mapping[str, Field]
     licence: str = ""
     ignored: tuple[str, ...] = ()
-    told_by: tuple[str, ...] = ()
+    recognised_by: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     sniff: Callable[[bytes], bool] | None = None
     extensions: tuple[str, ...] = (".csv", ".parquet")
@@ -150,7 +150,7 @@ class Layout:
         """Whether a file's first bytes look like this format."""
         if self.sniff is not None:
             return self.sniff(head)
-        return header_has(head, *(self.told_by or self.required), without=self.without)
+        return header_has(head, *(self.recognised_by or self.required), without=self.without)
 
     def reader(self, special: Callable[..., None]) -> Callable[..., Trace]:
         """Register the layout's reader, ``read(path, *, bad_rows, ...)``, and return it.
@@ -248,7 +248,7 @@ class Rows(dict[str, Any]):
         return pa.array([f"{stem}-{row}" for row in range(1, self.count + 1)], pa.string())
 
     def keep(self, rows: np.ndarray, instead: str) -> None:
-        """Keep some rows alone, int64; the others are told under a reason."""
+        """Keep some rows alone, int64; the others are counted under a reason."""
         self.dropped[instead] = len(self.lines) - len(rows)
         self.lines = np.asarray(self.lines)[rows]
         self.update({name: cells.take(pa.array(rows)) for name, cells in self.items()})

@@ -62,7 +62,7 @@ class NodeLayout:
         Returns:
             A table with the columns of `windtunnel.companions.NODE_COLUMNS`, one row a node in the
             file's order; and the cluster, nodes numbered in that order, neighbours that are alike
-            as one node type, with its racks where they are told.
+            as one node type, with its racks where they are known.
 
         Raises:
             TraceError: the file is not such a table, or has a node without a name, named twice, or
@@ -84,7 +84,7 @@ class NodeLayout:
             raise _in_file(rows, node_types, error) from error
 
     def _racks(self, rows: Rows) -> Levels | None:
-        """Return the nodes' racks; a node whose rack is not told has one of its own."""
+        """Return the nodes' racks; a node whose rack is not known has one of its own."""
         if not self.rack or rows[self.rack].null_count == rows.count:
             return None
         named = zip(rows[self.rack].to_pylist(), rows["node"].to_pylist(), strict=True)

@@ -46,7 +46,7 @@ _PODS = Layout(
         "status": words("pod_phase", _PHASES, "").optional,
     },
     ignored=("gpu_milli",),
-    told_by=_REQUESTS,
+    recognised_by=_REQUESTS,
 )
 _NODES = NodeLayout(
     {

@@ -78,7 +78,7 @@ class Outgoing:
 
     @cached_property
     def status(self) -> np.ndarray:
-        """How each job ended; empty text = not told."""
+        """How each job ended; empty text = not known."""
         return np.array([word or "" for word in self.cells("status")], dtype=object)
 
     def check_plain(self) -> None:

@@ -22,7 +22,7 @@ _SIA = Layout(
         "vc": text("cluster"),
     },
     ignored=("gpu_time",),  # duration times GPUs
-    told_by=("timestamp", "duration", "num_gpus", "gpu_time", "cluster"),
+    recognised_by=("timestamp", "duration", "num_gpus", "gpu_time", "cluster"),
     zone=ZONE,
 )
 

@@ -40,6 +40,6 @@ def read_pollux(rows: Rows) -> None:
     rows.text.refuse("batch_size", pc.less(rows["batch_size"], 1), "a whole number >= 1")
     rows["num_gpus"] = pc.cast(rows["num_tasks"], pa.float64())
     if "vc" in rows:
-        told = pc.binary_join_element_wise(rows["vc"], rows["job_id"], "/")
-        rows["job_id"] = pc.coalesce(told, rows["job_id"])
+        named = pc.binary_join_element_wise(rows["vc"], rows["job_id"], "/")
+        rows["job_id"] = pc.coalesce(named, rows["job_id"])
     rows.note("Jobs have no durations: these depend on the GPUs they get.")

@@ -136,9 +136,9 @@ def reader_for(path: Path, head: bytes) -> Reader:
     for candidate in fits:
         if candidate.sniff is not None and any(map(candidate.sniff, heads)):
             return candidate
-    untold = [candidate for candidate in fits if candidate.sniff is None]
-    if untold:
-        return max(untold, key=lambda r: max(len(e) for e in r.extensions if ending.endswith(e)))
+    by_ending = [candidate for candidate in fits if candidate.sniff is None]
+    if by_ending:
+        return max(by_ending, key=lambda r: max(len(e) for e in r.extensions if ending.endswith(e)))
     for said in reversed(heads if not fits else ()):  # no ending that says anything: ask everyone
         for candidate in READERS.values():
             if candidate.sniff is not None and candidate.sniff(said):

@@ -32,8 +32,8 @@ def locate(
         body: the text behind the header; a view of bytes.
 
     Raises:
-        TraceError: an opened quote is never closed, or quotes stand where rows cannot be told
-            apart.
+        TraceError: an opened quote is never closed, or quotes stand where rows cannot be
+            distinguished.
     """
     data = body.obj if isinstance(body.obj, bytes) else bytes(body)
     start = len(data) - len(body)
@@ -54,7 +54,7 @@ def locate(
     if len(lines) != rows:
         raise TraceError(
             file,
-            f"{len(lines):,} records, but {rows:,} can be told apart",
+            f"{len(lines):,} records, but {rows:,} can be distinguished",
             hint="A double quote stands inside a field: quote whole fields, doubling the quotes "
             "in them.",
         )

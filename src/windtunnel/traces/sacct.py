@@ -242,7 +242,7 @@ def _notes_on_times(times: Times, status: list[str], zone: str | None) -> list[s
         (
             (
                 times.ambiguous,
-                "Times in a repeated hour of autumn (first pass, unless told to be the second)",
+                "Times in a repeated hour of autumn (first pass, unless shown to be the second)",
             ),
             (times.corrected, "Ends that disagree with the run time (start + run time was taken)"),
             (status.count("running"), "Rows of jobs still running (duration is the time so far)"),
@@ -263,7 +263,7 @@ def _notes_on_usage(given: Usage, states: list[str]) -> list[str]:
             (given.mixed, "Rows with GPUs of several types (gpu_type names all)"),
             (
                 given.per_node,
-                "Rows with GPUs told per node (before Slurm 20.11), times their nodes",
+                "Rows with GPUs given per node (before Slurm 20.11), times their nodes",
             ),
         )
     )

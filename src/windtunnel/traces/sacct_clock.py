@@ -51,7 +51,7 @@ class Times:
         elapsed: run time in seconds.
         walls: how many times are wall-clock times.
         ambiguous: how many of them stand in a repeated hour.
-        corrected: how many ends were told by the run time because the clock disagreed.
+        corrected: how many ends were taken from the run time because the clock disagreed.
     """
 
     submit: np.ndarray
@@ -95,10 +95,10 @@ def job_times(
     began[never_ran] = np.nan
     ended = _not_before(end, np.fmax(began, submit.first))
     run = np.where(np.isnan(elapsed), np.where(ended >= began, ended - began, np.nan), elapsed)
-    told = began + run
-    contradict = (np.abs(told - ended) > 0) & (np.abs(told - end.second) > 0)
+    expected = began + run
+    contradict = (np.abs(expected - ended) > 0) & (np.abs(expected - end.second) > 0)
     corrected = contradict & ~still_runs
-    ended = np.where(np.isnan(told), ended, told)
+    ended = np.where(np.isnan(expected), ended, expected)
     ended[still_runs] = np.nan
     all_of = (submit, eligible, start, end)
     return Times(
@@ -152,8 +152,8 @@ def _not_before(column: Moments, earlier: np.ndarray) -> np.ndarray:
 
 def _agrees(start: np.ndarray, end: Moments, elapsed: np.ndarray) -> np.ndarray:
     """Return where a start and the run time give one reading of the end."""
-    told = start + elapsed
-    agrees: np.ndarray = (np.abs(told - end.first) <= _SLACK_S) | (
-        np.abs(told - end.second) <= _SLACK_S
+    expected = start + elapsed
+    agrees: np.ndarray = (np.abs(expected - end.first) <= _SLACK_S) | (
+        np.abs(expected - end.second) <= _SLACK_S
     )
     return agrees

@@ -29,7 +29,7 @@ COMMAND = (
 _ADVICE = f"Write it with: {COMMAND}"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LINE_END = re.compile(r"\r\n|\n|\r")
-#: Columns that may hold separators, too: with one of them a longer row cannot be told apart.
+#: Columns that may hold separators, too: with one of them a longer row cannot be split.
 _FREE_TEXT = frozenset(
     {"comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "wckey"}
 )

@@ -28,7 +28,7 @@ class Usage:
         licenses: what it holds that is on no node, as ``matlab:2``.
         parts: jobs that hold parts of GPUs (shard, mps).
         mixed: jobs with GPUs of more than one type.
-        per_node: jobs whose GPUs are told per node (before Slurm 20.11).
+        per_node: jobs whose GPUs are given per node (before Slurm 20.11).
     """
 
     gpus: list[int]

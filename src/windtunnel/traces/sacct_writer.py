@@ -91,7 +91,7 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
     start, duration, end = map(given.floats, ("start_time", "duration", "end_time"))
     times = (given.floats("submit_time"), start, duration, given.floats("estimate"))
     priority, gpus, status = given.floats("priority"), given.floats("num_gpus"), given.status
-    told_end, run = start + duration, np.rint(duration)
+    expected_end, run = start + duration, np.rint(duration)
     stays = np.isin(status, ("running", "pending"))
     kinds, names = given.cells("gpu_type"), given.cells("template")
     typed = np.array([kind is not None for kind in kinds], dtype=bool)
@@ -116,7 +116,10 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
             "that wait and have a start, which is not written",
         ),
         (stays & ~np.isnan(end), "that still run or wait and have an end, which is not written"),
-        (~stays & np.isnan(end) & ~np.isnan(told_end), "without an end: it reads as start + run"),
+        (
+            ~stays & np.isnan(end) & ~np.isnan(expected_end),
+            "without an end: it reads as start + run",
+        ),
         (
             np.isnan(duration) & ~np.isnan(end - start),
             "without a run time: it reads as end - start",
@@ -126,7 +129,7 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
             "of unknown status with a separator in their names, which becomes _",
         ),
         (
-            ~stays & (np.abs(end - told_end) > 1),
+            ~stays & (np.abs(end - expected_end) > 1),
             "whose end is not start + run time, as which it reads",
         ),
     )
@@ -179,8 +182,8 @@ def _columns(given: Outgoing, epoch: float) -> dict[str, list[str]]:
     status = given.cells("status")
     states = _states(given, status)
     open_ended = np.array([word in ("running", "pending") for word in status], dtype=bool)
-    told_end = np.rint(given.floats("end_time") + epoch)
-    end = np.where(np.isnan(began + elapsed), told_end, began + elapsed)
+    recorded_end = np.rint(given.floats("end_time") + epoch)
+    end = np.where(np.isnan(began + elapsed), recorded_end, began + elapsed)
     end[open_ended] = np.nan
     requested = _tres(given)
     ran = (~np.isnan(start)).tolist()
@@ -227,9 +230,9 @@ def _fits(priority: np.ndarray) -> np.ndarray:
 
 
 def _raw_ids(given: Outgoing, job_ids: Sequence[str]) -> list[str]:
-    """Return the ids under which Slurm ran the jobs: as told, else their first numbers."""
-    told = _names(given, "job_id_raw")
-    return [own or re.split(r"[_+]", name)[0] for own, name in zip(told, job_ids, strict=True)]
+    """Return the ids under which Slurm ran the jobs: as recorded, else their first numbers."""
+    recorded = _names(given, "job_id_raw")
+    return [own or re.split(r"[_+]", name)[0] for own, name in zip(recorded, job_ids, strict=True)]
 
 
 def _are_ids(ids: Sequence[str]) -> bool:
@@ -239,10 +242,10 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 def _states(given: Outgoing, status: Sequence[str | None]) -> list[str]:
     """Return Slurm's words: the log's own where it came from one, else by status."""
-    told = _names(given, "state")
+    recorded = _names(given, "state")
     return [
         own if own and STATES.get(state_word(own)) == word else _WORDS.get(word or "", "UNKNOWN")
-        for own, word in zip(told, status, strict=True)
+        for own, word in zip(recorded, status, strict=True)
     ]
 
 

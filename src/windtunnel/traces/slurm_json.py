@@ -68,8 +68,8 @@ class _File(msgspec.Struct):
 def looks_like_slurm_json(head: bytes) -> bool:
     """Return whether a file begins as Slurm's JSON of jobs does."""
     text = begun(head)
-    is_told = b'"jobs"' in text or b'"meta"' in text
-    return text.startswith(b"{") and is_told and any(mark in text for mark in _MARKS)
+    has_key = b'"jobs"' in text or b'"meta"' in text
+    return text.startswith(b"{") and has_key and any(mark in text for mark in _MARKS)
 
 
 def read_json(data: bytes, file: str) -> SacctTable:
@@ -128,7 +128,7 @@ class _Job:
         self.names["jobid"] = "job_id"
 
     def cells(self, last_update: Any) -> dict[str, str]:
-        """Return the job's row; ``last_update``: the controller's clock, where it is told."""
+        """Return the job's row; ``last_update``: the controller's clock, where it is known."""
         found = {name: self._text(paths[self.kind]) for name, paths in _TEXTS.items()}
         found |= {name: self._number(paths[self.kind]) for name, paths in _NUMBERS.items()}
         for name, paths in _TIMES.items():

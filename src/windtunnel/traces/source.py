@@ -196,7 +196,7 @@ def _open(path: str | Path) -> io.BufferedReader:
 def opened(path: str | Path) -> io.BufferedReader:
     """Open a file that can be read more than once.
 
-    A format is told by a look at the first bytes: what a pipe gives then is gone for the reader,
+    A format is found by a look at the first bytes: what a pipe gives then is gone for the reader,
     and one that nobody writes to would be waited for without end.
 
     Raises:

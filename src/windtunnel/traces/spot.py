@@ -34,7 +34,7 @@ _SPOT = Layout(
         "vc": text("organization"),
         "workload": words("job_type", {"HP": "HP", "Spot": "Spot"}, ""),
     },
-    told_by=("job_name", "gpu_request", "worker_num", "job_type"),
+    recognised_by=("job_name", "gpu_request", "worker_num", "job_type"),
 )
 _NODES = NodeLayout(
     {

@@ -214,14 +214,14 @@ def _whole_jobs(ids: pa.ChunkedArray, codes: pa.ChunkedArray) -> tuple[np.ndarra
         keep = whole or last or same[-1:]
         open_ended += not whole and not last
         left_out += [row for row in same if row not in keep]
-    told = (
+    note = (
         f"{len(records):,} interrupted jobs are recorded in parts; of each one record is kept "
         "(the summary or the last part): run times of other parts are not counted."
     )
-    notes: tuple[str, ...] = (told,)
+    notes = [note]
     if open_ended:
-        notes += (f"{open_ended:,} interrupted jobs have no last part: status running.",)
-    return np.setdiff1d(everything, left_out), notes
+        notes.append(f"{open_ended:,} interrupted jobs have no last part: status running.")
+    return np.setdiff1d(everything, left_out), tuple(notes)
 
 
 def _epoch(header: Mapping[str, str]) -> tuple[float | None, str | None, tuple[str, ...]]:

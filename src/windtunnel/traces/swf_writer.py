@@ -197,10 +197,12 @@ def _fields(given: Outgoing) -> list[np.ndarray]:
         _integers(given.floats(name))
         for name in ("submit_time", "start_time", "end_time", "num_gpus", "estimate")
     )
-    # Of a job cancelled in the queue the wait says when it left, as long as no run time is told.
-    told = given.floats("duration")
-    run = _integers(np.where(np.isnan(told), np.rint(given.floats("end_time")) - start, told))
-    run[(start < 0) & np.isnan(told)] = _UNKNOWN
+    # Of a job cancelled in the queue the wait says when it left, as long as no run time is known.
+    duration = given.floats("duration")
+    run = _integers(
+        np.where(np.isnan(duration), np.rint(given.floats("end_time")) - start, duration)
+    )
+    run[(start < 0) & np.isnan(duration)] = _UNKNOWN
     in_queue = (start < 0) & (run < 0) & (given.status == "cancelled")
     left = np.where(in_queue, last, start)
     wait = np.where((left >= 0) & (submit >= 0), left - submit, _UNKNOWN)

@@ -200,8 +200,8 @@ def _facts(
     """Return what the file says of the model."""
     facts: dict[str, float] = {}
     for name in names:
-        told = _numbers(text, name, "a number > 0", whole=name in whole)
-        for value, line in zip(told, text.lines, strict=True):
+        values = _numbers(text, name, "a number > 0", whole=name in whole)
+        for value, line in zip(values, text.lines, strict=True):
             if value is not None and facts.setdefault(name, value) != value:
                 expected = f"{facts[name]:g} as in the rows before"
                 raise TraceError(text.file, expected, row=int(line), column=name, value=value)

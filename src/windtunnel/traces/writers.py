@@ -74,10 +74,12 @@ class Writer:
         """
         made = self.write(trace, path)
         rows, losses = made if isinstance(made, Written) else (trace.jobs.num_rows, made or ())
-        about, told = trace.metadata, list(losses)
+        about, sentences = trace.metadata, list(losses)
         if about.epoch is not None and not self.dates:
             where = f" in {about.zone}" if about.zone else ""
-            told.append(f"Time 0 is {about.epoch}{where}: only the seconds since then are written.")
+            sentences.append(
+                f"Time 0 is {about.epoch}{where}: only the seconds since then are written."
+            )
         held = self.holdings in trace.jobs.column_names
         tables = [
             what
@@ -85,8 +87,8 @@ class Writer:
             if getattr(trace, name) is not None and not (held and name == "holdings")
         ]
         if tables:
-            told.append(f"Tables beside the jobs: {', '.join(tables)}.")
-        return Written(rows, told)
+            sentences.append(f"Tables beside the jobs: {', '.join(tables)}.")
+        return Written(rows, sentences)
 
 
 def as_writer(name: str, given: Any) -> Writer:

@@ -1,4 +1,4 @@
-"""`Bins`: groups of at least so many values, told by their means."""
+"""`Bins`: groups of at least so many values, described by their means."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_how_far_a_group_alone_spreads_by_hand() -> None:
         [1.0, 20, 300, 4000],  # too few to tell more than their mean
     ],
 )
-def test_of_a_group_without_a_crowd_or_above_0_no_spread_is_told(known: list[float]) -> None:
+def test_of_a_group_without_a_crowd_or_above_0_no_spread_is_published(known: list[float]) -> None:
     found = fit_bins(np.array(known), min_count=3, bins=1, spread=True)
     assert found is not None
     assert (len(found.jobs), found.spread) == (1, 0.0)

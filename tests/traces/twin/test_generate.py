@@ -97,7 +97,7 @@ def test_run_times_and_waits_are_those_of_the_source(kalos: Trace, twin_of_kalos
         )
         apart = distance(mine, theirs)
         assert apart is not None
-        # A type of a handful of jobs is told by its mean alone.
+        # A type of a handful of jobs is described by its mean alone.
         assert apart <= (1 / 32 + 2 / np.sqrt(count) if count > 32 * 5 else 1.0)
         assert theirs.sum() == pytest.approx(mine.sum(), rel=1e-6)
 
@@ -200,7 +200,7 @@ def test_unknown_values_stay_unknown_as_often(rich: Trace) -> None:
     model = fit(rich)
     twin = model.generate(seed=2).jobs
     for name in twin.column_names:
-        few = 5  # fewer are not told
+        few = 5  # fewer are not published
         assert abs(twin[name].null_count - rich.jobs[name].null_count) < few, name
     ratio = floats(twin, "estimate") / floats(twin, "duration")
     ratio = ratio[np.isfinite(ratio)]
@@ -228,10 +228,10 @@ def test_a_source_that_says_nothing_of_resuming_has_a_twin_that_says_nothing(ric
     assert fit(Trace(few, rich.metadata)) == twin  # fewer than min_count jobs tell nothing
 
 
-@pytest.mark.parametrize(("cost", "told"), [("soon", "soon"), ("-1", "row 1"), ("inf", "row 1")])
-def test_no_cost_of_resuming(rich: Trace, cost: str, told: str) -> None:
+@pytest.mark.parametrize(("cost", "found"), [("soon", "soon"), ("-1", "row 1"), ("inf", "row 1")])
+def test_no_cost_of_resuming(rich: Trace, cost: str, found: str) -> None:
     jobs = rich.jobs.append_column("restore_time", pa.array([cost, *["1"] * 2999]))
-    with pytest.raises(SpecError, match=f"restore_time.*{told}"):
+    with pytest.raises(SpecError, match=f"restore_time.*{found}"):
         fit(jobs)
 
 

@@ -1,4 +1,4 @@
-"""`Groups`: sizes of templates and batches, told and drawn."""
+"""`Groups`: sizes of templates and batches, published and drawn."""
 
 from __future__ import annotations
 

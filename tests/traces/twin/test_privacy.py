@@ -107,11 +107,11 @@ def assert_large(twin: Twin, k: int) -> None:
 
 
 def assert_large_stratum(stratum: Stratum, k: int) -> None:
-    """The same of the numbers of one stratum; how many lack a value is told only if many do."""
+    """The same of the numbers of one stratum; how many lack a value is there only if many do."""
     columns = [getattr(stratum, name) for name in ("wait", "days", *NUMBERS)]
-    for told in (*columns, stratum.sizes):
-        if told is not None:
-            large(k, *told.jobs, stratum.jobs - sum(told.jobs))
+    for counts in (*columns, stratum.sizes):
+        if counts is not None:
+            large(k, *counts.jobs, stratum.jobs - sum(counts.jobs))
     for bins in (*stratum.duration.values(), *stratum.estimate):
         large(k, *bins.jobs)
     large(k, stratum.jobs)
@@ -162,7 +162,7 @@ def test_sums_of_small_parts_are_not_the_difference_of_sums() -> None:
     assert twin.strata[0].gpu_time == total
     vc = twin.names["vc"]
     assert vc.names == ["vc-01"]
-    assert vc.gpu_time == [total]  # not 1000: the three are not told apart
+    assert vc.gpu_time == [total]  # not 1000: the three are not kept apart
     assert vc.jobs.totals().tolist() == [103]
     bins = twin.strata[0].duration["none"]
     assert max(bins.mean) == (777 + 888 + 999 + 2 * 10) / 5

@@ -15,10 +15,10 @@ def test_a_table_by_hand() -> None:
     # stratum 1: 20  6  2   -> c too small: rest 2, b joins it
     cells = np.array([[10, 3, 0], [20, 6, 2]])
     flat = np.repeat(np.arange(6), cells.ravel())
-    split, told = fit_split(flat // 3, flat % 3, (2, 3), 5)
+    split, counted_as = fit_split(flat // 3, flat % 3, (2, 3), 5)
     # c has two jobs in all: it is counted with a, the largest of the rest.
     assert split == Split([[0, 0, 0], [20, 0, 0]], [12, 9, 0])
-    assert np.bincount(told + 1).tolist() == [21, 20]
+    assert np.bincount(counted_as + 1).tolist() == [21, 20]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=200), st.integers(2, 7))
@@ -30,7 +30,7 @@ def test_numbers_are_large_and_totals_exact(pairs: list[tuple[int, int]], k: int
         return
     stratum = np.array([names.index(s) for s, _ in pairs])
     category = np.array([c for _, c in pairs])
-    split, told = fit_split(stratum, category, (len(names), 6), k)
+    split, counted_as = fit_split(stratum, category, (len(names), 6), k)
     totals = np.bincount(stratum).tolist()
     assert split.fault(totals, 6) == ""
     numbers = [n for row in (*split.listed, split.rest) for n in row]
@@ -42,7 +42,7 @@ def test_numbers_are_large_and_totals_exact(pairs: list[tuple[int, int]], k: int
     assert (split.totals()[large] - original[large] <= original[~large].sum()).all()
     drawn, of_rest = draw_split(split, totals, stratum, np.random.default_rng(0))
     assert np.bincount(drawn, minlength=6).tolist() == split.totals().tolist()
-    assert of_rest.sum() == (told < 0).sum() == sum(rests)
+    assert of_rest.sum() == (counted_as < 0).sum() == sum(rests)
 
 
 def test_another_number_of_jobs_keeps_the_shares() -> None:

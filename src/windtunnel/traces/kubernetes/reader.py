@@ -172,7 +172,7 @@ def _notes(found: _Found, renamed: int, known: int) -> tuple[str, ...]:
             "Jobs that ask for slices of GPUs, which are in num_mig and not in num_gpus",
         ),
         (len(others), f"Resources that count as no GPU ({uncounted})"),
-        (renamed, "Objects of one name, told apart by their uid"),
+        (renamed, "Objects of one name, distinguished by their uid"),
         (len(found.rows) - known, "Objects without a creation time (they stand last)"),
     )
     return tuple(counted(said))

@@ -53,7 +53,7 @@ class Run:
 
     Attributes:
         admitted: when quota was given and all checks passed; None where only its end is known.
-        ready: when all pods were ready; None = not told.
+        ready: when all pods were ready; None = not known.
         end: when it was evicted or finished; None = it still runs, or nobody saw it end.
         reason: why it ended; empty = it still runs.
         evicted: it ended by an eviction.
@@ -280,20 +280,20 @@ def _add_requests(row: JobRow, states: Sequence[_Workload], place: Place) -> fro
 def _add_evictions(row: JobRow, states: Sequence[_Workload], runs: Sequence[Run]) -> int:
     """Count evictions as far as the file tells them; return how many runs it does not tell."""
     conditions = _conditions(states[-1])
-    told: dict[str, int] = {}
+    recorded: dict[str, int] = {}
     for state in states:
         stats = state.status.scheduling_stats if state.status else None
         sums: dict[str, int] = {}
         for entry in (stats.evictions if stats else None) or ():
             sums[entry.reason] = sums.get(entry.reason, 0) + entry.count
-        told |= {reason: max(count, told.get(reason, 0)) for reason, count in sums.items()}
+        recorded |= {reason: max(count, recorded.get(reason, 0)) for reason, count in sums.items()}
     over = [run for run in runs if run.evicted]
     row.num_evictions = max(
-        len(over), sum(told.values()), int("Evicted" in conditions or "Requeued" in conditions)
+        len(over), sum(recorded.values()), int("Evicted" in conditions or "Requeued" in conditions)
     )
     row.num_preemptions = max(
         sum(run.reason == "Preempted" for run in over),
-        told.get("Preempted", 0),
+        recorded.get("Preempted", 0),
         int("Preempted" in conditions),
     )
     row.evicted_time = max((run.end for run in over if run.end is not None), default=None)

@@ -242,7 +242,7 @@ def ranks(words: list[str]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Told:
+class TaskAggregates:
     """What the instances of each task say together ("dfia"); shape (tasks,) each.
 
     Attributes:
@@ -260,7 +260,7 @@ class Told:
     last_status: np.ndarray
 
 
-def told_of_tasks(instances: Instances, tasks: int) -> Told:
+def aggregated_by_task(instances: Instances, tasks: int) -> TaskAggregates:
     """Add up the instances of each task."""
     # One more for the instances of no task, which is -1: the last one.
     first, last = np.full(tasks + 1, np.inf), np.full(tasks + 1, -np.inf)
@@ -287,7 +287,7 @@ def told_of_tasks(instances: Instances, tasks: int) -> Told:
     mean = np.divide(total, count, out=np.full(tasks + 1, np.nan), where=count > 0)
     first[np.isinf(first)] = np.nan
     last[np.isinf(last)] = np.nan
-    return Told(first[:-1], last[:-1], mean[:-1], by_rank[status[:-1]])
+    return TaskAggregates(first[:-1], last[:-1], mean[:-1], by_rank[status[:-1]])
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

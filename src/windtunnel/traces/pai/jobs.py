@@ -20,7 +20,7 @@ from windtunnel.traces.pai.joins import (
 from windtunnel.traces.pai.spool import index_of, looked_up
 
 if TYPE_CHECKING:
-    from windtunnel.traces.pai.instances import Told
+    from windtunnel.traces.pai.instances import TaskAggregates
     from windtunnel.traces.pai.joins import Alike
 
 #: Columns behind the schema's own, in this order. Their meaning: `windtunnel.traces.pai`.
@@ -127,12 +127,17 @@ def links_of(tasks: pa.Table, jobs: pa.Table, groups: pa.Table) -> Links:
 
 
 def jobs_of(  # noqa: PLR0917 - the tables that make it
-    named: Named, jobs: pa.Table, groups: pa.Table, links: Links, told: Told, words: list[str]
+    named: Named,
+    jobs: pa.Table,
+    groups: pa.Table,
+    links: Links,
+    by_task: TaskAggregates,
+    words: list[str],
 ) -> tuple[pa.Table, np.ndarray]:
     """Return the jobs in order of submission, unknown times last, ties in the file's order.
 
     Args:
-        told: what the instances say, by the rows of the leaders.
+        by_task: what the instances say, by the rows of the leaders.
 
     Returns:
         Columns of the schema that the source knows, and `EXTRAS`; and the row of each job in the
@@ -146,9 +151,9 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
     task, job, group = (index_of(p) for p in (order, links.job[order], links.of_task[order]))
     end = _past_zero(tasks, "end_time")[order]
     gang = _past_zero(tasks, "inst_num")[order]
-    start = told.first_start[leader]
+    start = by_task.first_start[leader]
     user = pc.coalesce(_taken(jobs, "user", job), _taken(groups, "user", group))
-    last = looked_up(index_of(told.last_status[leader]), pa.array(words, pa.string()))
+    last = looked_up(index_of(by_task.last_status[leader]), pa.array(words, pa.string()))
     word = pc.coalesce(_taken(tasks, "status", task), last.cast(pa.string()))
     plans = {name: _taken(tasks, name, task) for name in ("plan_cpu", "plan_gpu", "plan_mem")}
     with np.errstate(over="ignore"):  # infinite then, which the schema refuses
@@ -158,7 +163,7 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
         "submit_time": submit,
         "start_time": start,
         "end_time": end,
-        "duration": told.mean_run[leader],
+        "duration": by_task.mean_run[leader],
         "num_gpus": gpus / 100,
         "num_tasks": pa.array(gang, from_pandas=True).cast(pa.int32()),
         "num_cpus": cpus / 100,
@@ -175,7 +180,7 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
         "pai_job": _taken(tasks, "job_name", task),
         "inst_id": _taken(jobs, "inst_id", job),
         "instance_start": start,
-        "instance_end": told.last_end[leader],
+        "instance_end": by_task.last_end[leader],
         "task_end": end,
         "source_status": word,
     }

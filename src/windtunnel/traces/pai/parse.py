@@ -160,7 +160,7 @@ class Parsed:
         if count != self.rows:
             raise TraceError(
                 str(path),
-                f"{count:,} records, but {self.rows:,} can be told apart",
+                f"{count:,} records, but {self.rows:,} can be distinguished",
                 hint="A double quote stands inside a field: quote whole fields, doubling the "
                 "quotes in them.",
             )

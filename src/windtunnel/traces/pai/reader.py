@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windtunnel.errors import TraceError
 from windtunnel.schema import conform
-from windtunnel.traces.pai.instances import load_instances, strays, told_of_tasks, workers
+from windtunnel.traces.pai.instances import aggregated_by_task, load_instances, strays, workers
 from windtunnel.traces.pai.jobs import (
     consistent,
     gaps,
@@ -278,9 +278,9 @@ def _jobs(
     Raises:
         SchemaError: rules of the schema are broken.
     """
-    told = told_of_tasks(instances, len(named.tasks))
+    by_task = aggregated_by_task(instances, len(named.tasks))
     words = instances.status.words
-    wide, rows = jobs_of(named, keyed[JOB].rows, keyed[GROUP].rows, links, told, words)
+    wide, rows = jobs_of(named, keyed[JOB].rows, keyed[GROUP].rows, links, by_task, words)
     wide, contradictions = consistent(wide)
     jobs = conform(
         wide,

@@ -1,7 +1,7 @@
 """The bytes of one PAI table, plain, gzip or in its released archive, as a bounded stream.
 
 Tables are larger than memory should be, so nothing here holds a file: bytes pass once, and what can
-be told of them in passing (lines, quotes, NUL, UTF-8) is told, to be compared with what the
+be seen of them in passing (lines, quotes, NUL, UTF-8) is noted, to be compared with what the
 parser made of them.
 """
 
@@ -113,7 +113,7 @@ class RowStream(io.RawIOBase):
     def one_line_each(self, rows: int) -> bool:
         """Return whether this many rows are what was read, each on one line, none blank.
 
-        False means that it cannot be told without looking at the records one by one.
+        False means that it cannot be known without looking at the records one by one.
         """
         lines = self._newlines + bool(self._last and self._last != b"\n")
         return lines == rows and not self.quoted and self._returns == self._pairs

@@ -57,7 +57,7 @@ def deal(
     """Return who gets what, so that each one's share of the weight is nearly the wanted one.
 
     Everyone first gets one of the lightest. The heaviest go one by one to someone drawn in
-    proportion to what is still owed, among those who are owed as much; the others in a random
+    proportion to what is still missing, among those who lack as much; the others in a random
     order, in stretches as long as what is left of each quota. So a quota is missed by little more
     than one of the others.
 
@@ -71,23 +71,23 @@ def deal(
     people = len(quota)
     owner = np.zeros(len(weight), dtype=np.int64)
     order = np.argsort(-weight, kind="stable")
-    owed = quota * float(weight.sum())
+    missing = quota * float(weight.sum())
     if len(order) > people * people:  # enough to give everyone one without moving the shares
         first, order = order[-people:], order[:-people]
         owner[first] = rng.permutation(people)
-        owed -= np.bincount(owner[first], weight[first], people)
+        missing -= np.bincount(owner[first], weight[first], people)
     heavy, light = order[:_ONE_BY_ONE], rng.permutation(order[_ONE_BY_ONE:])
     draws = rng.random(len(heavy))
     for thing, u in zip(heavy.tolist(), draws.tolist(), strict=True):
-        able = np.where(owed >= weight[thing], owed, 0.0)
+        able = np.where(missing >= weight[thing], missing, 0.0)
         edges = np.cumsum(able)
         if edges[-1] > 0.0:
             one = int(np.searchsorted(edges, u * edges[-1], side="right"))
         else:
-            one = int(owed.argmax())
+            one = int(missing.argmax())
         owner[thing] = one
-        owed[one] -= weight[thing]
-    edges = np.cumsum(np.maximum(owed, 0.0))
+        missing[one] -= weight[thing]
+    edges = np.cumsum(np.maximum(missing, 0.0))
     amount = np.cumsum(weight[light])
     if len(light) and edges[-1] > 0.0 and amount[-1] > 0.0:
         middle = (amount - weight[light] / 2.0) * (edges[-1] / amount[-1])
@@ -120,8 +120,8 @@ def vcs_of_users(share: NDArray[np.float64], vcs: VirtualClusters) -> NDArray[np
     heapq.heapify(wanted)
     chosen = []
     for mine in share.tolist():
-        owed, k = wanted[0]
-        heapq.heapreplace(wanted, (owed + mine, k))
+        least, k = wanted[0]
+        heapq.heapreplace(wanted, (least + mine, k))
         chosen.append(k)
     return np.array(chosen, dtype=np.int64)
 

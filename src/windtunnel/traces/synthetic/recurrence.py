@@ -61,11 +61,11 @@ def groups_of_users(
     )
     # Too few to recur even once: the user with the most jobs left takes them.
     few = (recurring > 0) & (recurring < facts.runs)
-    owed = int(recurring[few].sum())
+    moved = int(recurring[few].sum())
     recurring[few] = 0
     free = able - recurring
-    if owed and free.max() >= owed and recurring[free.argmax()] + owed >= facts.runs:
-        recurring[free.argmax()] += owed
+    if moved and free.max() >= moved and recurring[free.argmax()] + moved >= facts.runs:
+        recurring[free.argmax()] += moved
     users, sizes = [], []
     for user, (all_jobs, again) in enumerate(
         zip(jobs_of.tolist(), recurring.tolist(), strict=True)

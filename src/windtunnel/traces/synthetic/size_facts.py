@@ -1,4 +1,4 @@
-"""Facts of the traces whose jobs are told apart by their GPUs: Philly and Helios' clusters."""
+"""Facts of the traces whose jobs are grouped by their GPUs: Philly and Helios' clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of the traces whose jobs are told apart by their workload: Seren and Kalos."""
+"""Facts of the traces whose jobs are grouped by their workload: Seren and Kalos."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """When jobs are submitted: days, the hours of a week, and batches; no instant of the source.
 
 Days and hours of the week that have fewer than ``min_count`` jobs are put together with the next
-ones; an empty day or hour is told as empty. The calendar date is not told: a twin begins in the
+ones; an empty day or hour is published as empty. The calendar date is not: a twin begins in the
 week of Monday 2001-01-01, on the source's weekday.
 """
 
@@ -172,12 +172,12 @@ def fit_arrivals(
     hour = np.floor(clock[known] / HOUR).astype(np.int64) % _WEEK_HOURS
     batches, gap = _batches(clock[known], key[known], int((~known).sum()), rules)
     count = int(days.max()) + 1
-    told = rules.told(known, *strata)
+    published = rules.published(known, *strata)
     by_stratum = [
-        _by_day(days[strata[0] == number], count, rules) if is_told else None
-        for number, is_told in enumerate(told)
+        _by_day(days[strata[0] == number], count, rules) if is_published else None
+        for number, is_published in enumerate(published)
     ]
-    others = ~np.array(told)[strata[0]]
+    others = ~np.array(published)[strata[0]]
     arrivals = Arrivals(
         first_weekday=int(np.nanmin(clock) // DAY % 7),
         num_days=count,
@@ -218,7 +218,7 @@ def _by_day(day: NDArray[np.int64], days: int, rules: Rules) -> Runs | None:
 
 
 def _padded(runs: Runs, unknown: int, rules: Rules) -> Runs:
-    """Count jobs of unknown time with the others where their number must not be told."""
+    """Count jobs of unknown time with the others where their number must not be published."""
     if not rules.hides(unknown):
         return runs
     jobs = largest_remainder(runs.jobs, sum(runs.jobs) + unknown)

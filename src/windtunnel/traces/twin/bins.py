@@ -1,9 +1,9 @@
-"""`Bins`: a distribution told by the means of groups of jobs, never by a single job's value.
+"""`Bins`: a distribution described by the means of groups of jobs, never by a single job's value.
 
 Sorted values are cut into neighbouring groups of at least ``min_count``; the model keeps each
 group's size and mean. The extremes are coarsened by the same rule: the largest and the smallest
 value that a twin can draw are the means of the last and of the first group. Where there is one
-group alone, of run times or waits, it is also told how far it spreads, in tenths: one value for all
+group alone, of run times or waits, it is also said how far it spreads, in tenths: one value for all
 its jobs would be far from them all.
 """
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 #: Significant digits of published means.
 _DIGITS = 9
-#: The upper eighth of the values is told in groups four times as fine.
+#: The upper eighth of the values is put in groups four times as fine.
 _TAIL = 1 / 8
 _FINER = 4
-#: A group of fewer has no spread told: with the mean it would come too near to telling its values.
+#: A group of fewer has no spread: with the mean it would come too near to its values.
 _CROWD = 5
 #: More than the spread of any float64.
 _MOST_SPREAD = 1000.0
@@ -42,7 +42,7 @@ class Bins(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         mean: mean of each group, not falling, shape (bins,).
         atoms: numbers of the groups whose jobs all take the mean (one value shared by many).
         whole: all values were whole numbers.
-        spread: standard deviation of ln(value) in the only group; 0 = not told.
+        spread: standard deviation of ln(value) in the only group; 0 = not published.
     """
 
     jobs: list[int]
@@ -102,13 +102,13 @@ def fit_bins(
     means = np.add.reduceat(ordered, cuts[:-1]) / jobs
     # A sum of equal numbers may be off by its last digit: the mean lies among the values.
     means = np.clip(means, ordered[cuts[:-1]], ordered[cuts[1:] - 1])
-    told = spread and len(jobs) == 1 and len(ordered) >= _CROWD and ordered[0] > 0
+    has_spread = spread and len(jobs) == 1 and len(ordered) >= _CROWD and ordered[0] > 0
     return Bins(
         jobs.tolist(),
         [rounded(mean) for mean in means.tolist()],
         atoms,
         bool(np.all(ordered == np.rint(ordered))),
-        round(float(np.log(ordered).std()), 1) if told else 0.0,
+        round(float(np.log(ordered).std()), 1) if has_spread else 0.0,
     )
 
 
@@ -189,7 +189,7 @@ def draw_bins(bins: Bins, count: int, rng: np.random.Generator) -> NDArray[np.fl
 
     Within a group the values are evenly spread over its stretch, which ends half-way (in ratio) to
     its neighbours' means. The first group, the last and the atoms take their mean. A group alone
-    whose spread is told lies as a lognormal distribution does.
+    whose spread is known lies as a lognormal distribution does.
 
     Returns:
         Values in random order, shape (count,).
@@ -232,7 +232,7 @@ def _stretches(
 
 
 def _lognormal(count: int, bins: Bins) -> NDArray[np.float64]:
-    """Return values of a group alone: of its mean, ascending, and spread as told."""
+    """Return values of a group alone: of its mean and spread, ascending."""
     (mean,) = bins.mean
     inverse, places = NormalDist().inv_cdf, min(count, _PLACES)
     known = (np.arange(places) + 0.5) / places

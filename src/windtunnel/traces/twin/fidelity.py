@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TOP_USERS = 0.05
 _DAY = 86_400
-#: Measure -> its unit and its value; None = cannot be told.
+#: Measure -> its unit and its value; None = cannot be known.
 _Measures = dict[str, tuple[str, float | None]]
 
 
@@ -25,7 +25,7 @@ def fidelity(source: pa.Table, twin: pa.Table) -> pa.Table:
 
     Returns:
         Columns ``measure``, ``unit`` (``jobs``, ``s``, ``GPUs``, ``GPU s``, ``days``, ``share`` or
-        ``distance``), ``source`` and ``twin`` (float64, null = cannot be told). A distance is the
+        ``distance``), ``source`` and ``twin`` (float64, null = cannot be known). A distance is the
         largest between the two cumulative distributions, 0 to 1, in the column ``twin``.
     """
     a, b = columns_of(source), columns_of(twin)

@@ -1,4 +1,4 @@
-"""`fit`: learn a trace's statistics; what leaves and what does not is told in `twin.model`."""
+"""`fit`: learn a trace's statistics; what leaves and what does not is said in `twin.model`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import TraceMetadata
     from windtunnel.traces.twin.bins import Bins
 
-#: Parts of a stratum, by run time, in which the ratio of estimate to run time is told.
+#: Parts of a stratum, by run time, in which the ratio of estimate to run time is published.
 _ESTIMATE_PARTS = 4
 
 
@@ -63,8 +63,8 @@ def fit_numbers(
 
     Args:
         stratum: of each job, shape (jobs,).
-        cells: the cell within its stratum by which a job's run time is told, shape (jobs,), and the
-            names of these cells.
+        cells: the cell within its stratum by which a job's run time is published, shape (jobs,),
+            and the names of these cells.
         rules: how small a group may be.
 
     Returns:
@@ -88,11 +88,11 @@ def fit_numbers(
         for part, bins in zip(by_stratum, own, strict=True):
             part[name] = bins
     ratio = table.estimate / np.maximum(table.duration, 1.0)
-    told = rules.told(np.isfinite(ratio), stratum, strata)
+    published = rules.published(np.isfinite(ratio), stratum, strata)
     for number, part in enumerate(by_stratum):
         mine = stratum == number
-        part["estimate"] = _ratios(ratio[mine], table.duration[mine], rules) * told[number]
-    rest = ~np.array(told)[stratum]
+        part["estimate"] = _ratios(ratio[mine], table.duration[mine], rules) * published[number]
+    rest = ~np.array(published)[stratum]
     together["estimate"] = _ratios(ratio[rest], table.duration[rest], rules)
     return by_stratum, Pooled(**together)
 
@@ -106,12 +106,12 @@ def _by_cell(
     spread: bool,
 ) -> tuple[list[Bins | None], Bins | None]:
     """Return the distribution in each cell that can tell one, and that of all others together."""
-    told = rules.told(np.isfinite(values), cell, cells)
+    published = rules.published(np.isfinite(values), cell, cells)
     own = [
-        rules.distribution(values[cell == number], spread=spread) if is_told else None
-        for number, is_told in enumerate(told)
+        rules.distribution(values[cell == number], spread=spread) if is_published else None
+        for number, is_published in enumerate(published)
     ]
-    return own, rules.distribution(values[~np.array(told)[cell]], spread=spread)
+    return own, rules.distribution(values[~np.array(published)[cell]], spread=spread)
 
 
 def _ratios(ratio: NDArray[np.float64], duration: NDArray[np.float64], rules: Rules) -> list[Bins]:
@@ -149,7 +149,7 @@ def fit(
         trace: a `Trace`, or anything that `windtunnel.schema.as_jobs` takes.
         seed: deals the generated names; >= 0.
         min_count: no published number rests on fewer jobs than this; >= 2.
-        bins: groups that a distribution is told in, where there are enough jobs; 2 to 1000.
+        bins: groups that a distribution is put in, where there are enough jobs; 2 to 1000.
         keep_workloads: keep the names of workloads that have ``min_count`` jobs.
         keep_gpu_types: keep the names of GPU types likewise; by default they are renamed, too.
 
@@ -180,8 +180,8 @@ def fit(
         table.codes["workload"], len(table.values["workload"]), table.num_gpus, min_count
     )
     names = _workload_names(table.values["workload"], rng, keep=keep_workloads)
-    endings, ended, told = _endings(table, strata, min_count)
-    cells = (told, [*(ending.name for ending in endings), "rest"])
+    endings, ended, ending_of_job = _endings(table, strata, min_count)
+    cells = (ending_of_job, [*(ending.name for ending in endings), "rest"])
     numbers, pooled = fit_numbers(table, strata.index, len(strata.gpus), cells, rules)
     users, user_class = fit_users(table, min_count)
     arrivals, by_day = _arrivals(table, strata, known, rules)
@@ -246,16 +246,16 @@ def _endings(
 ) -> tuple[list[Ending], Split, NDArray[np.int64]]:
     """Return the endings, jobs by stratum and ending, and each job's ending in this table.
 
-    The last is the number of the ending under which the job is told in its stratum, or the number
-    of endings where it is of the stratum's rest; shape (jobs,).
+    The last is the number of the ending under which the job is counted in its stratum, or the
+    number of endings where it is of the stratum's rest; shape (jobs,).
     """
     status, has = table.codes["status"], table.has
     for bits, values in ((0b0010, table.wait), (0b1100, table.duration)):
-        # Of times that too few jobs know nothing can be told.
+        # Of times that too few jobs know nothing can be published.
         has = has if int(np.isfinite(values).sum()) >= min_count else has & ~bits
     pairs, code = np.unique(np.stack([status, has]), axis=1, return_inverse=True)
     code = code.reshape(-1)
-    split, told = fit_split(strata.index, code, (len(strata.gpus), pairs.shape[1]), min_count)
+    split, counted_as = fit_split(strata.index, code, (len(strata.gpus), pairs.shape[1]), min_count)
     used = np.flatnonzero(split.totals())
     endings: list[Ending] = []
     for place in used.tolist():
@@ -270,7 +270,7 @@ def _endings(
     return (
         endings,
         Split(listed.tolist(), np.array(split.rest)[used].tolist()),
-        renumbered[told],
+        renumbered[counted_as],
     )
 
 

@@ -1,4 +1,4 @@
-"""`Groups`: how many jobs belong together (runs of a template, jobs of a batch), told coarsely."""
+"""`Groups`: how many jobs belong together (runs of a template, jobs of a batch), coarsely."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Groups(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def fit_groups(sizes: NDArray[np.int64], *, min_count: int, bins: int) -> Groups | None:
     """Return how many groups there are of each size.
 
-    A size that ``min_count`` groups have is told as it is. Rarer sizes are put together, neighbours
-    first, in classes of at least ``min_count`` groups of which only the mean is told. Fewer than
-    ``min_count`` groups are one class.
+    A size that ``min_count`` groups have is published as it is. Rarer sizes are put together,
+    neighbours first, in classes of at least ``min_count`` groups of which only the mean is
+    published. Fewer than ``min_count`` groups are one class.
 
     Args:
         sizes: jobs of each group, >= 1, shape (groups,).
-        min_count: smallest number of groups and of jobs told.
+        min_count: smallest number of groups and of jobs published.
 
     Returns:
         The sizes; None where they have fewer than ``min_count`` jobs together.

@@ -3,20 +3,22 @@
 What a twin file holds is k-anonymous in its published numbers, k being ``min_count``:
 
 * every number of jobs is 0 or at least k, and so is what is left of a stratum when the parts of it
-  that are told by one property are taken away;
+  that are published by one property are taken away;
 * every mean, sum and quantile group is over at least k jobs, extremes included: the largest value
-  told is the mean of the k largest or more. A value is told as it is only where k jobs share it.
-  Of run times or waits in one group, of five jobs or more, the spread is told too, in tenths;
-* values that are told for all strata together are those of strata that do not tell theirs, so that
+  published is the mean of the k largest or more. A value is published as it is only where k jobs
+  share it. Of run times or waits in one group, of five jobs or more, the spread is published too,
+  in tenths;
+* values that are published for all strata together are those of strata without their own, so that
   no difference of published sums is that of fewer than k jobs;
-* users are told in classes of at least k users (all in one class where there are fewer than 2 k).
+* users are put in classes of at least k users (all in one class where there are fewer than 2 k).
   Sizes of templates and of batches are means over at least k of them, or over all;
 * no text of the source is in it: no id, no name of a user, virtual cluster, template, workload or
   GPU type (unless ``keep_workloads`` or ``keep_gpu_types`` was asked for), no file name, no date.
-  States are the schema's own words. Times are told by day since the first and by hour of the week.
+  States are the schema's own words. Times are counts by day since the first and hour of the week.
 
-Told without a crowd are only the weekday of the first submission, the number of days to the last,
-and facts of whole columns: whether all values are whole numbers, whether users keep to one cluster.
+Published without a crowd are only the weekday of the first submission, the number of days to the
+last, and facts of whole columns: whether all values are whole numbers, whether users keep to one
+cluster.
 
 It is not differential privacy. Who knows all jobs of a group but one can work out the last; a cell
 or a virtual cluster of k jobs may be one person's; equations between different tables of the file
@@ -41,12 +43,12 @@ from windtunnel.traces.twin.split import Split  # noqa: TC001 - see above
 FORMAT = "windtunnel-twin-1"
 #: Times that an ending may tell.
 TIMES = ("submit", "start", "end", "duration")
-#: Columns told by groups of values, and by category.
+#: Columns published by groups of values, and by category.
 NUMBERS = ("num_cpus", "mem_gib", "priority", "restore_time")
 CATEGORIES = ("gpu_type", "vc", "user_class")
 #: Columns that are a ratio times another, and then rounded where the source's are whole.
 SCALED = ("estimate", "num_cpus", "mem_gib")
-#: Columns of which it is told how often they are known.
+#: Columns of which it is published how often they are known.
 KNOWN = ("estimate", *NUMBERS, "template")
 #: Those of them of which a twin says nothing where its source does not.
 OPTIONAL = frozenset({"restore_time"})

@@ -1,7 +1,7 @@
-"""Users: who they are is not told, how unequal they are is.
+"""Users: who they are is not published, how unequal they are is.
 
 Users are ranked by their GPU time and cut into classes at 5, 10, 20, 40 and 70 % of the users, each
-of at least ``min_count`` users. Of a class it is told how many users it has, how unequal their
+of at least ``min_count`` users. Of a class it is said how many users it has, how unequal their
 numbers of jobs are, and, as of any other name, its jobs by stratum and its GPU time.
 """
 
@@ -152,7 +152,7 @@ def _deal(
     gpu_time: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Deal jobs to users: the heavy ones to who is owed most GPU time, the others by number.
+    """Deal jobs to users: the heavy ones to who lacks most GPU time, the others by number.
 
     Args:
         by_jobs: relative number of jobs of each user, shape (users,).
@@ -166,16 +166,16 @@ def _deal(
     order = np.argsort(-gpu_time, kind="stable")
     total = np.cumsum(gpu_time[order])
     heavy = int(np.searchsorted(total, _HEAVY * total[-1])) + 1 if total[-1] > 0 else 0
-    owed = by_time / by_time.sum() * total[-1]
-    heap = [(-float(owed[u]), u) for u in range(len(quota)) if quota[u]]
+    missing = by_time / by_time.sum() * total[-1]
+    heap = [(-float(missing[u]), u) for u in range(len(quota)) if quota[u]]
     heapq.heapify(heap)
     user = np.empty(len(gpu_time), dtype=np.int64)
     for job in order[:heavy].tolist():
-        debt, who = heapq.heappop(heap)
+        least, who = heapq.heappop(heap)
         user[job] = who
         quota[who] -= 1
         if quota[who]:
-            heapq.heappush(heap, (debt + float(gpu_time[job]), who))
+            heapq.heappush(heap, (least + float(gpu_time[job]), who))
     user[order[heavy:]] = rng.permutation(np.repeat(np.arange(len(quota)), quota))
     return user
 
@@ -222,10 +222,12 @@ def fit_known(table: Columns, strata: Strata, rules: Rules) -> dict[str, Split]:
     for name in KNOWN:
         if name in OPTIONAL and int(known[name].sum()) < rules.min_count:
             continue
-        # Of an estimate the ratio to the run time is told: that must be known as well.
+        # Of an estimate the ratio to the run time is published: that must be known as well.
         usable = known[name] & (np.isfinite(table.duration) | (name != "estimate"))
-        told = known[name] if int(usable.sum()) >= rules.min_count else np.zeros_like(known[name])
-        splits[name] = fit_split(strata.index, told.astype(np.int64), shape, rules.min_count)[0]
+        counted = (
+            known[name] if int(usable.sum()) >= rules.min_count else np.zeros_like(known[name])
+        )
+        splits[name] = fit_split(strata.index, counted.astype(np.int64), shape, rules.min_count)[0]
     return splits
 
 
@@ -257,7 +259,7 @@ def fit_names(
         names = [f"vc-{n + 1:0{digits}d}" for n in rng.permutation(len(big)).tolist()]
     else:
         names = dealt_names("gpu", len(big), rng)
-    return _told(table, strata, renumbered[codes], ["", *names, other_than(names)], rules)
+    return _category(table, strata, renumbered[codes], ["", *names, other_than(names)], rules)
 
 
 def fit_classes(
@@ -265,10 +267,10 @@ def fit_classes(
 ) -> Category:
     """Return the classes of users as a column of names; an empty one is: no user known."""
     names = ["", *(f"class-{number + 1}" for number in range(classes))]
-    return _told(table, strata, user_class + 1, names, rules, keep_from=1)
+    return _category(table, strata, user_class + 1, names, rules, keep_from=1)
 
 
-def _told(
+def _category(
     table: Columns,
     strata: Strata,
     code: NDArray[np.int64],
@@ -279,7 +281,7 @@ def _told(
 ) -> Category:
     """Return counts and GPU time by name, without names that no job is counted under.
 
-    GPU time is told as that of all strata together in the names' proportions: what is left of it is
+    GPU time is that of all strata together in the names' proportions: what is left of it is
     nothing, so that it tells nothing of a name with few jobs.
     """
     split, _ = fit_split(strata.index, code, (len(strata.gpus), len(names)), rules.min_count)

@@ -156,8 +156,8 @@ def _draw_times(draft: _Draft) -> None:
     twin, rng = draft.twin, draft.rng["times"]
     code = np.where(draft.of["of_rest"], len(twin.endings), draft.of["ending"])
     keys = [*(ending.name for ending in twin.endings), "rest"]
-    told = [bins for stratum in twin.strata for bins in stratum.duration.values()]
-    spare_duration = twin.pooled.duration or _largest(told)
+    durations = [bins for stratum in twin.strata for bins in stratum.duration.values()]
+    spare_duration = twin.pooled.duration or _largest(durations)
     spare_wait = twin.pooled.wait or _largest([stratum.wait for stratum in twin.strata])
     duration, wait = np.zeros(len(draft)), np.zeros(len(draft))
     for stratum, part in zip(twin.strata, draft.parts, strict=True):
@@ -168,9 +168,9 @@ def _draw_times(draft: _Draft) -> None:
     draft.of["duration"], draft.of["wait"] = duration, wait
 
 
-def _largest(told: list[Bins | None] | list[Bins]) -> Bins | None:
-    """Return the distribution of most jobs, for those of whose stratum none is told."""
-    known = [bins for bins in told if bins is not None]
+def _largest(candidates: list[Bins | None] | list[Bins]) -> Bins | None:
+    """Return the distribution of most jobs, for those whose stratum has none."""
+    known = [bins for bins in candidates if bins is not None]
     return max(known, key=lambda bins: sum(bins.jobs), default=None)
 
 
@@ -211,7 +211,7 @@ def _draw_known(draft: _Draft, name: str, rng: np.random.Generator) -> NDArray[n
 
 
 def _draw_number(draft: _Draft, name: str) -> None:
-    """Draw a column of numbers; cores and memory are told for each GPU."""
+    """Draw a column of numbers; cores and memory are those of each GPU."""
     rng = draft.rng["numbers"]
     known = _draw_known(draft, name, rng)
     gpus = np.nan_to_num(draft.of["num_gpus"], nan=0.0)
@@ -232,9 +232,9 @@ def _draw_estimates(draft: _Draft) -> None:
     known = _draw_known(draft, "estimate", rng)
     duration = draft.of["duration"]
     estimate = np.full(len(draft), np.nan)
-    told = [stratum.estimate for stratum in draft.twin.strata]
+    by_stratum = [stratum.estimate for stratum in draft.twin.strata]
     spare = draft.twin.pooled.estimate or max(
-        told, key=lambda parts: sum(sum(bins.jobs) for bins in parts)
+        by_stratum, key=lambda parts: sum(sum(bins.jobs) for bins in parts)
     )
     for stratum, part in zip(draft.twin.strata, draft.parts, strict=True):
         mine = part.start + np.flatnonzero(known[part])

@@ -47,13 +47,13 @@ def fit_sizes(
 ) -> Sizes:
     """Return the GPU counts and gang sizes of a stratum.
 
-    What ``min_count`` jobs share is told as it is. The others are put together in order of size,
-    at least ``min_count`` at a time; if there are fewer, with the nearest size that is told.
+    What ``min_count`` jobs share is published as it is. The others are put together in order of
+    size, at least ``min_count`` at a time; if there are fewer, with the nearest published size.
 
     Args:
         num_gpus: GPUs of each job, NaN = unknown, shape (jobs,); at least ``min_count`` jobs.
         num_tasks: gang size of each job, 0 = unknown, shape (jobs,).
-        min_count: smallest number told.
+        min_count: smallest number published.
     """
     known = np.isfinite(num_gpus)
     if int(known.sum()) < min_count:
@@ -63,19 +63,19 @@ def fit_sizes(
         np.stack([gpus, tasks]), axis=1, return_inverse=True, return_counts=True
     )
     common = np.flatnonzero(count >= min_count).tolist()
-    told = {(float(pairs[0, n]), int(pairs[1, n])): int(count[n]) for n in common}
+    jobs_of = {(float(pairs[0, n]), int(pairs[1, n])): int(count[n]) for n in common}
     rare = np.flatnonzero(count[code.reshape(-1)] < min_count)
     rare = rare[np.lexsort((tasks[rare], gpus[rare]))]
     if 0 < len(rare) < min_count:
-        told[_nearest(list(told), float(gpus[rare].mean()))] += len(rare)
+        jobs_of[_nearest(list(jobs_of), float(gpus[rare].mean()))] += len(rare)
     elif len(rare):
         for part in np.array_split(rare, min(len(rare) // min_count, bins)):
             size = _typical(gpus[part], tasks[part], min_count)
-            told[size] = told.get(size, 0) + len(part)
+            jobs_of[size] = jobs_of.get(size, 0) + len(part)
     if 0 < int((~known).sum()) < min_count:  # counted with the most frequent
-        told[max(told, key=lambda size: told[size])] += int((~known).sum())
-    order = sorted(told)
-    return Sizes([told[size] for size in order], [t for _, t in order], [g for g, _ in order])
+        jobs_of[max(jobs_of, key=lambda size: jobs_of[size])] += int((~known).sum())
+    order = sorted(jobs_of)
+    return Sizes([jobs_of[size] for size in order], [t for _, t in order], [g for g, _ in order])
 
 
 def _common_gang(tasks: NDArray[np.int64], min_count: int) -> int:

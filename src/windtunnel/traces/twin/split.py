@@ -1,8 +1,8 @@
 """`Split`: a table of counts of jobs, stratum by category, without small numbers.
 
-A cell is told where it has at least ``min_count`` jobs. What a stratum has left over is its rest,
+A cell is listed where it has at least ``min_count`` jobs. What a stratum has left over is its rest,
 which is empty or has at least ``min_count`` jobs too; how the rests of all strata together fall
-into categories is told as well. So the totals of strata are exact, and so are those of every
+into categories is listed as well. So the totals of strata are exact, and so are those of every
 category of at least ``min_count`` jobs.
 """
 
@@ -25,7 +25,7 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Counts of jobs by stratum and category.
 
     Attributes:
-        listed: jobs of the cells that are told, 0 elsewhere, shape (strata, categories).
+        listed: jobs of the cells that are listed, 0 elsewhere, shape (strata, categories).
         rest: jobs of the strata's rests together, by category, shape (categories,).
     """
 
@@ -68,11 +68,11 @@ def fit_split(
         stratum: stratum of each job; each has at least ``min_count``, shape (jobs,).
         category: category of each job, shape (jobs,).
         shape: numbers of strata and categories.
-        min_count: smallest number told.
+        min_count: smallest number listed.
 
     Returns:
-        The table, and an array of shape (jobs,): the category of the cell that the job is told in,
-        -1 where it is in its stratum's rest.
+        The table, and an array of shape (jobs,): the category of the cell that the job is counted
+        in, -1 where it is in its stratum's rest.
     """
     flat = stratum * shape[1] + category
     cells = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
@@ -98,8 +98,8 @@ def fit_split(
             others[column_] = -1
             rest[int(others.argmax())] += rest[column_]
             rest[column_] = 0
-    told = np.where(listed[stratum, category] > 0, category, -1)
-    return Split(listed.tolist(), rest.tolist()), told
+    counted_as = np.where(listed[stratum, category] > 0, category, -1)
+    return Split(listed.tolist(), rest.tolist()), counted_as
 
 
 def _first(mask: NDArray[np.bool_]) -> int | None:
@@ -146,7 +146,7 @@ class Rules:
 
     Attributes:
         min_count: no number rests on fewer jobs.
-        bins: groups in which a distribution is told.
+        bins: groups in which a distribution is put.
     """
 
     min_count: int
@@ -157,7 +157,7 @@ class Rules:
 
         Args:
             values: NaN = unknown, shape (jobs,). Fewer than ``min_count`` unknown ones are counted
-                as known, so that their number cannot be told.
+                as known, so that their number cannot be known.
         """
         known = values[np.isfinite(values)]
         found = fit_bins(known, min_count=self.min_count, bins=self.bins, spread=spread)
@@ -167,7 +167,7 @@ class Rules:
         return Bins(jobs, found.mean, found.atoms, found.whole, found.spread)
 
     def hides(self, number: int) -> bool:
-        """Return whether a number of jobs is too small to be told."""
+        """Return whether a number of jobs is too small to be published."""
         return 0 < number < self.min_count
 
     def total(self, values: NDArray[np.float64]) -> float:
@@ -176,18 +176,20 @@ class Rules:
             return 0.0
         return rounded(float(values.sum()))
 
-    def told(self, known: NDArray[np.bool_], cell: NDArray[np.int64], cells: int) -> list[bool]:
-        """Return which cells' values can be told by themselves.
+    def published(
+        self, known: NDArray[np.bool_], cell: NDArray[np.int64], cells: int
+    ) -> list[bool]:
+        """Return which cells' values can be published by themselves.
 
-        The values of the others are told together. Where those would be too few, the smallest cell
-        that could be told joins them.
+        The values of the others are published together. Where those would be too few, the smallest
+        cell that could be published joins them.
 
         Args:
             known: whether the value is known, shape (jobs,).
             cell: of each job, shape (jobs,).
         """
         count = np.bincount(cell[known], minlength=cells)
-        told = count >= self.min_count
-        while self.hides(int(count[~told].sum())) and told.any():
-            told[int(np.where(told, count, np.iinfo(np.int64).max).argmin())] = False
-        return [bool(is_told) for is_told in told]
+        large = count >= self.min_count
+        while self.hides(int(count[~large].sum())) and large.any():
+            large[int(np.where(large, count, np.iinfo(np.int64).max).argmin())] = False
+        return [bool(is_large) for is_large in large]

@@ -173,12 +173,12 @@ def _stratum(stratum: Stratum, path: str) -> Iterator[Fault]:
 
 
 def _numbers(part: Stratum | Pooled, path: str) -> Iterator[Fault]:
-    told: list[tuple[str, Bins | None]] = [("wait", part.wait)]
-    told += [(name, getattr(part, name)) for name in NUMBERS]
-    told += [(f"estimate[{number}]", bins) for number, bins in enumerate(part.estimate)]
+    distributions: list[tuple[str, Bins | None]] = [("wait", part.wait)]
+    distributions += [(name, getattr(part, name)) for name in NUMBERS]
+    distributions += [(f"estimate[{number}]", bins) for number, bins in enumerate(part.estimate)]
     if not isinstance(part.duration, dict):
-        told.append(("duration", part.duration))
-    for name, bins in told:
+        distributions.append(("duration", part.duration))
+    for name, bins in distributions:
         if bins is not None:
             yield from _bins(bins, f"{path}.{name}", signed=name == "priority")
 
