@@ -75,12 +75,12 @@ def _read(name: str, data: bytes, folder: Path) -> None:
     began = time.process_time()
     try:
         sample.read(path)
-        told = "read"
+        answer = "read"
     except TraceError as error:
-        told = str(error)
+        answer = str(error)
     path.unlink()
     peak = _peak_mib()
-    line = {"name": name, "bytes": len(data), "told": told, "peak_mib": peak}
+    line = {"name": name, "bytes": len(data), "answer": answer, "peak_mib": peak}
     print(json.dumps({**line, "seconds": time.process_time() - began}))  # noqa: T201 - its result
 
 

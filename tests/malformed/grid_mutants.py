@@ -29,10 +29,10 @@ def of_cell(draw: st.DrawFn, sample: Sample) -> Mutant:
     text = draw(st.one_of(st.sampled_from(PLAIN), st.sampled_from(PLAIN + QUOTED),
                           st.text(max_size=8), st.floats().map(repr),
                           st.integers().map(str)))  # fmt: skip
-    told = f"record {row}, column {given.columns[column]}: {shown(text)}"
+    change = f"record {row}, column {given.columns[column]}: {shown(text)}"
     data = given.with_cell(row, column, text).text().encode(errors=_SURROGATE)
     kept = (row, given.columns[column]) if _is_one_cell(given, text) else None
-    return Mutant(data, told, cell=kept)
+    return Mutant(data, change, cell=kept)
 
 
 @st.composite

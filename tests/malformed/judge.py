@@ -152,7 +152,7 @@ def _check_neighbours(sample: Sample, mutant: Mutant, reading: Reading, folder: 
 
 
 def _rows(reading: Reading, others: list[str] | None) -> Counter[Any]:
-    """Count the rows, times told from the first of ``others``: the epoch may have moved."""
+    """Count the rows, times counted from the first of ``others``: the epoch may have moved."""
     rows = reading.table.to_pylist()
     zero = 0.0
     if others is not None:
@@ -160,11 +160,11 @@ def _rows(reading: Reading, others: list[str] | None) -> Counter[Any]:
         known = [times.get(name) for name in others]
         zero = next((time for time in known if time is not None), 0.0)
     return Counter(
-        tuple((name, _told(name, value, zero)) for name, value in row.items()) for row in rows
+        tuple((name, _comparable(name, value, zero)) for name, value in row.items()) for row in rows
     )
 
 
-def _told(name: str, value: Any, zero: float) -> Any:
+def _comparable(name: str, value: Any, zero: float) -> Any:
     if isinstance(value, float) and _TIMES.search(name):
         return round(value - zero, 3)
     return str(value) if isinstance(value, list) else value

@@ -57,23 +57,23 @@ class Mutant:
 
     Attributes:
         data: its bytes.
-        told: what was done to the sample, in words.
+        changes: what was done to the sample, in words.
         cell: record (from 0) and column of the only cell that was changed, where it still is one
             cell of one record; None = something else was changed.
         suffix: what stands behind the sample's name.
     """
 
     data: bytes
-    told: str
+    changes: str
     cell: tuple[int, str] | None = None
     suffix: str = ""
 
     def __repr__(self) -> str:
-        return f"Mutant({self.told!r}, {len(self.data):,} bytes)"
+        return f"Mutant({self.changes!r}, {len(self.data):,} bytes)"
 
-    def then(self, data: bytes, told: str) -> Mutant:
+    def then(self, data: bytes, change: str) -> Mutant:
         """Return the file after a further change."""
-        return replace(self, data=data, told=f"{self.told}; {told}", cell=None)
+        return replace(self, data=data, changes=f"{self.changes}; {change}", cell=None)
 
 
 @dataclass(frozen=True)

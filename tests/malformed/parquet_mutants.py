@@ -65,11 +65,11 @@ def of_parquet(draw: st.DrawFn, sample: Sample) -> Mutant:
     name = table.column_names[place]
     kinds = ["type"] * 4 + ["null", "drop", "rename", "twice", "no rows", "one row", "reverse"]
     kind = draw(st.sampled_from(kinds))
-    told = f"{sample.name}; {kind} {name}"
+    change = f"{sample.name}; {kind} {name}"
     if kind == "type":
         made = draw(st.sampled_from(list(COLUMNS)))
         table = table.set_column(place, name, COLUMNS[made](table.num_rows))
-        told += f" = {made}"
+        change += f" = {made}"
     elif kind == "null":
         table = _with_null(table, place, draw(st.integers(0, 9)))
     elif kind == "drop":
@@ -85,5 +85,5 @@ def of_parquet(draw: st.DrawFn, sample: Sample) -> Mutant:
         table = table.slice(draw(st.integers(0, 5)), 1)
     else:
         table = table.take(list(range(table.num_rows))[::-1])
-    start = Mutant(packed(table), told)
+    start = Mutant(packed(table), change)
     return draw(changed(start)) if draw(st.integers(0, 3)) == 0 else start

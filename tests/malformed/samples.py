@@ -32,7 +32,7 @@ class Reading:
         rows_read: records that it says it found.
         dropped: those that it says it left out.
         table: jobs, or samples.
-        notes: what it told.
+        notes: its notes.
         trace: the trace, where it is one.
     """
 
@@ -58,7 +58,7 @@ class Sample:
         grid: the same as cells, where it is delimited text.
         tree: the same as JSON values.
         table: the same as Arrow table, where it is Parquet.
-        ids: the job of each record, in the file's order; empty where it is not told.
+        ids: the job of each record, in the file's order; empty where it is not known.
         coupled: columns that say something about other records, too.
         beside: other files of the folder.
         cost: how many files may be tried, in percent of the usual number.

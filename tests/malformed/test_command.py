@@ -34,7 +34,7 @@ def test_convert_refuses_in_one_message_or_writes_a_whole_file(tmp_path: Path, n
     @settings(max_examples=15 * MORE)
     @given(mutant=mutated(sample))
     def each(mutant: Mutant) -> None:
-        note(mutant.told)
+        note(mutant.changes)
         path = sample.write(tmp_path, mutant.data, mutant.suffix)
         words = ["convert", str(path), str(out), "--format", name.partition(" ")[0]]
         ran = CliRunner().invoke(windtunnel, words)

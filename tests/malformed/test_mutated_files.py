@@ -27,7 +27,7 @@ def test_mutated_files_give_a_whole_trace_or_one_clear_error(tmp_path: Path, nam
     @settings(max_examples=drawn(sample))
     @given(mutant=mutated(sample))
     def each(mutant: Mutant) -> None:
-        note(f"{name}: {mutant.told}")
+        note(f"{name}: {mutant.changes}")
         seen.add(mutant.data)
         judge(sample, mutant, tmp_path)
 

@@ -77,10 +77,10 @@ def of_value(draw: st.DrawFn, sample: Sample) -> Mutant:
     """Draw a sample with one value replaced."""
     path = draw(st.sampled_from(places(sample.tree)))
     text = draw(st.one_of(st.sampled_from(VALUES), st.sampled_from(VALUES), _TEXTS, _NUMBERS))
-    told = f"{sample.name}; {path}: {shown(text)}"
+    change = f"{sample.name}; {path}: {shown(text)}"
     record = record_of(path, records_path(sample))
     cell = None if record is None or not _stands_alone(text) else (record, str(path[-1]))
-    return Mutant(with_value(sample.tree, path, text), told, cell=cell)
+    return Mutant(with_value(sample.tree, path, text), change, cell=cell)
 
 
 def _stands_alone(text: str) -> bool:
@@ -96,16 +96,16 @@ def of_shape(draw: st.DrawFn, sample: Sample) -> Mutant:
     """Draw a sample with a key or an item dropped, doubled, renamed, or moved."""
     path = draw(st.sampled_from(places(sample.tree)[1:]))
     kind = draw(st.sampled_from(["drop", "double", "rename", "exchange", "key twice", "wrap"]))
-    told = f"{sample.name}; {kind} {path}"
+    change = f"{sample.name}; {kind} {path}"
     if kind == "wrap":
         value = at(sample.tree, path)
-        start = Mutant(with_value(sample.tree, path, json.dumps([value])), told)
+        start = Mutant(with_value(sample.tree, path, json.dumps([value])), change)
     elif kind == "key twice":
-        start = Mutant(_key_twice(sample.tree, path, draw(st.sampled_from(VALUES))), told)
+        start = Mutant(_key_twice(sample.tree, path, draw(st.sampled_from(VALUES))), change)
     else:
         tree = copy.deepcopy(sample.tree)
         _reshape(at(tree, path[:-1]), path[-1], kind)
-        start = Mutant(json.dumps(tree, ensure_ascii=False, indent=1).encode(), told)
+        start = Mutant(json.dumps(tree, ensure_ascii=False, indent=1).encode(), change)
     return draw(changed(start)) if draw(st.integers(0, 4)) == 0 else start
 
 
