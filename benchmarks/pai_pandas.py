@@ -73,8 +73,8 @@ def by_task(instances: pd.DataFrame) -> pd.DataFrame:
     both = instances[(instances.start_time > 0) & (instances.end_time > 0)]
     ran = (both.end_time - both.start_time).groupby([both.job_name, both.task_name]).mean()
     last = instances.groupby(TASK).status.max()
-    told = last.to_frame("status_i").join(began.rename("start_i"))
-    return told.join(ended.rename("end_i")).join(ran.rename("run_i"))
+    starts = last.to_frame("status_i").join(began.rename("start_i"))
+    return starts.join(ended.rename("end_i")).join(ran.rename("run_i"))
 
 
 def with_times(frame: pd.DataFrame) -> pd.DataFrame:
@@ -94,10 +94,10 @@ def jobs(
     tasks: pd.DataFrame, job: pd.DataFrame, group: pd.DataFrame, instances: pd.DataFrame
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return the tasks with their jobs, groups and instances; and how many rows match nothing."""
-    told = job.merge(group.drop(columns="user"), on="inst_id", how="left", indicator="grouped")
-    frame = tasks.merge(told, on="job_name", how="left", indicator="known")
+    linked = job.merge(group.drop(columns="user"), on="inst_id", how="left", indicator="grouped")
+    frame = tasks.merge(linked, on="job_name", how="left", indicator="known")
     named = frame.job_name[frame.known == "both"].nunique()
-    grouped = told.inst_id[told.grouped == "both"].nunique()
+    grouped = linked.inst_id[linked.grouped == "both"].nunique()
     found = {
         "tasks without job": int((frame.known == "left_only").sum()),
         "jobs without task": len(job) - named,

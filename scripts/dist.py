@@ -20,8 +20,8 @@ BUILD = "import sys, build_backend as back; print(getattr(back, sys.argv[1])(sys
 def built(kind: str, folder: Path) -> Path:
     """Return the archive of a kind, ``sdist`` or ``wheel``, built from a folder into ``dist``."""
     command = [sys.executable, "-c", BUILD, f"build_{kind}", str(DIST)]
-    told = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed words
-    return DIST / told.stdout.split()[-1]
+    ran = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed words
+    return DIST / ran.stdout.split()[-1]
 
 
 if __name__ == "__main__":
