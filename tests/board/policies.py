@@ -21,7 +21,7 @@ def ageing(job: wt.JobView, now: float) -> float:
 
 
 class LeastService(wt.Policy):
-    """Tier 2, of many at once; preempts, and is told of starts and stops."""
+    """Tier 2, of many at once; preempts, and hears of starts and stops."""
 
     preemptive = True
     queueing = "skip"

@@ -120,9 +120,9 @@ def test_no_scenario_is_a_usage_error() -> None:
     assert (result.exit_code, "--scenarios: expected" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(("given", "told"), [("x", "expected new"), (-1, "expected new")])
-def test_an_odd_holdout_is_refused(given: object, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+@pytest.mark.parametrize(("given", "expected"), [("x", "expected new"), (-1, "expected new")])
+def test_an_odd_holdout_is_refused(given: object, expected: str) -> None:
+    with pytest.raises(SpecError, match=expected):
         bench(scenarios=["kalos"], holdout=given)  # type: ignore[arg-type] # that is the point
 
 

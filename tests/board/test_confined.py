@@ -77,7 +77,7 @@ CAUGHT = {
     "recorded_end": "reads 'end_time'",
     "remaining": "reads 'remaining'",
     "others_fates": "reads 'status'",
-    "FasterThanLight": "is not faster for being told so",
+    "FasterThanLight": "a policy cannot make a job faster",
     "a_file": "(open|import|os)",
     "a_swallowed_file": "open",
     "notes_for_later": "open",
@@ -168,7 +168,7 @@ def test_true_durations_are_for_those_who_say_so(drawn: Drawn) -> None:
     assert card.score == sjf.score
 
 
-def test_a_policy_that_there_is_not_is_told() -> None:
+def test_a_policy_that_there_is_not_is_reported() -> None:
     with pytest.raises(PolicyError, match="cannot import 'nowhere:policy'"):
         Process("nowhere:policy")
 

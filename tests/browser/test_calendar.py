@@ -48,8 +48,8 @@ def facts(page: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_is_picked_is_added_up(watch: Callable[..., Any], tmp_path: Path, width: int) -> None:
-    told, out = jobs(), tmp_path / "page.html"
-    write_csv(as_jobs(told), tmp_path / "log.csv")
+    log, out = jobs(), tmp_path / "page.html"
+    write_csv(as_jobs(log), tmp_path / "log.csv")
     words = ["report", tmp_path / "log.csv", "--cluster", "4x8:A100,4x8:T4", "--out", out]
     made = CliRunner().invoke(windtunnel, [str(word) for word in words])
     assert made.exit_code == 0, made.output
@@ -63,16 +63,16 @@ def test_what_is_picked_is_added_up(watch: Callable[..., Any], tmp_path: Path, w
     for part, kind in ((None, None), (PARTS[1], None), (PARTS[0], "T4"), (None, "A100")):
         parts.select_option(label=part or "all")
         kinds.select_option(label=kind or "all")
-        mine = (told["vc"] == part) | (part is None)
-        mine &= (told["gpu_type"] == kind) | (kind is None)
-        waited = (told["start_time"] - told["submit_time"])[mine].mean() / 3600
-        held = (told["duration"] * told["num_gpus"])[mine].sum() / 3600
+        mine = (log["vc"] == part) | (part is None)
+        mine &= (log["gpu_type"] == kind) | (kind is None)
+        waited = (log["start_time"] - log["submit_time"])[mine].mean() / 3600
+        held = (log["duration"] * log["num_gpus"])[mine].sum() / 3600
         shown = facts(page)
         assert int(shown["Jobs started"]) == mine.sum()
         assert float(shown["Mean wait"].removesuffix(" h")) == pytest.approx(waited, rel=0.006)
         assert float(shown["GPU hours held"].replace(",", "")) == pytest.approx(held, rel=0.006)
         titles = page.locator("#wait rect title").all_text_contents()
-        days = np.unique(told["submit_time"][mine] // DAY)
+        days = np.unique(log["submit_time"][mine] // DAY)
         assert len(titles) == len(days)
         assert page.locator("#use .there").count() == (part is None and kind is None)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

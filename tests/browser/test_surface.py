@@ -41,8 +41,8 @@ def test_the_controls_pick_what_simulate_makes(
     write_csv(jobs(), log)
     words = ["whatif", log, "--cluster", "4x8", "--anyway", "--out", out]
     words += ["--surface", "nodes=3..6/1,policy=fifo,sjf,easy"]
-    told = CliRunner().invoke(windtunnel, [str(word) for word in words])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(windtunnel, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
     watched = watch(width)
     page = watched.page
     page.goto(out.as_uri())

@@ -44,7 +44,7 @@ def test_one_policy_against_itself_is_one_run() -> None:
     assert list(bench_of().fly(Setup(nodes=2, gpus_per_node=8, policies=("las", "las")))) == ["las"]
 
 
-def test_jobs_that_do_not_fit_are_rejected_and_told() -> None:
+def test_jobs_that_do_not_fit_are_rejected_and_reported() -> None:
     flown = bench_of().fly(Setup(nodes=1, gpus_per_node=8))
     assert flown["fifo"].metrics()["num_rejected"] == 1
 

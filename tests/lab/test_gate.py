@@ -1,4 +1,4 @@
-"""The lab's gate, without what stands behind it: who is let in, and what a browser is told."""
+"""The lab's gate, without what stands behind it: who is let in, and what a browser may do."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_printed_address_opens_the_lab_once(gate: Gate, cookie: str) -> None
     "cookie", ["", "windtunnel_lab_8910=", "windtunnel_lab_8910=é", "a=b; windtunnel_lab_1=x"]
 )
 @pytest.mark.parametrize("path", ["/", "/assets/a.js", "/@file/1", "/health", "/no", "/?token="])
-def test_without_the_cookie_nothing_is_told(gate: Gate, path: str, cookie: str) -> None:
+def test_without_the_cookie_nothing_is_shown(gate: Gate, path: str, cookie: str) -> None:
     answer = ask(gate, path, cookie=cookie)
     assert answer.status == 403
     assert PAGE not in answer.body
@@ -146,7 +146,7 @@ def test_what_the_page_does_not_need_is_shut(gate: Gate, cookie: str, path: str)
     assert ask(gate, path, kind="websocket", **own).types == ["websocket.close"]
 
 
-def test_the_browser_is_told_to_load_nothing_and_nobody_else_anything(
+def test_the_browser_may_load_nothing_and_other_sites_learn_nothing(
     gate: Gate, cookie: str
 ) -> None:
     for answer in (ask(gate, cookie=cookie), ask(gate, "/assets/a.js", cookie=cookie), ask(gate)):

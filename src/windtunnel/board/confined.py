@@ -354,7 +354,7 @@ _PLAIN = frozenset(
 
 
 class _Watching(Confined):
-    """Is told who starts and stops, and passes it on with the next question."""
+    """Hears who starts and stops, and passes it on with the next question."""
 
     def started(self, job: JobView, now: float) -> None:
         """Note a start."""

@@ -79,7 +79,7 @@ class Guard:
     """What ends the process where a policy does what it has no business with.
 
     Args:
-        line: whom it is told.
+        line: where it is reported.
     """
 
     def __init__(self, line: Line) -> None:
@@ -125,9 +125,9 @@ def _load(line: Line, guard: Guard, path: str) -> Any:
     except WindtunnelError as error:
         line.put("error", what=str(error))
         os._exit(1)
-    told = ("label", "tier", "queueing", "preemptive", "every", "turn", "elastic", "estimates")
-    more = ("by", "by_remaining", "by_service", "chooses_nodes", "watches")
-    like = {name: getattr(policy, name) for name in (*told, *more)}
+    names = ("label", "tier", "queueing", "preemptive", "every", "turn", "elastic", "estimates")
+    names += ("by", "by_remaining", "by_service", "chooses_nodes", "watches")
+    like = {name: getattr(policy, name) for name in names}
     levels = None if policy.levels is None else [policy.levels.bounds, policy.levels.keys]
     line.put("answer", of={**like, "levels": levels})
     return policy
@@ -202,8 +202,10 @@ def serve(line: Line, requests: Iterable[Any]) -> None:
         _, status = os.waitpid(child, 0)
         guard.own = False
         if os.WIFSIGNALED(status):
-            told = _ENDING.get(signal.Signals(os.WTERMSIG(status)), f"signal {os.WTERMSIG(status)}")
-            line.put("caught", what=told, deciding=True)
+            ending = _ENDING.get(
+                signal.Signals(os.WTERMSIG(status)), f"signal {os.WTERMSIG(status)}"
+            )
+            line.put("caught", what=ending, deciding=True)
 
 
 def _fly(line: Line, guard: Guard, policy: Any, request: Any) -> None:

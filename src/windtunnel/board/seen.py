@@ -189,8 +189,8 @@ class Answering:
             self.known.learn(request["new"])
             self.known.hear(request["states"])
             for number, what, time in request["heard"]:
-                told = self.policy.started if what else self.policy.stopped
-                told(self.known.view(number), time)  # type: ignore[arg-type] # it looks like one
+                notify = self.policy.started if what else self.policy.stopped
+                notify(self.known.view(number), time)  # type: ignore[arg-type] # it looks like one
             getattr(self, request["do"])(request)
 
     def rank(self, request: Any) -> None:
@@ -240,7 +240,7 @@ class Answering:
         elif isinstance(decision, Wake):
             sent = {"what": "wake", "at": float(decision.at)}
         else:
-            self.known.ends.caught(f"decides {decision!r}: a job is not faster for being told so")
+            self.known.ends.caught(f"decides {decision!r}: a policy cannot make a job faster")
         self.line.put("decision", **sent)
         self.known.hear(self._back()["states"])
 

@@ -114,7 +114,7 @@ class Bench:
         None where they are submitted as recorded.
 
         Raises:
-            WindtunnelError: no load can be told.
+            WindtunnelError: no load can be computed.
         """
         return None if setup.load == 1 else self._natural(setup)[0] * setup.load
 

@@ -49,8 +49,8 @@ def flown(bench: Bench, setup: Setup) -> str:
     """Return what a page shows of a setup: its runs, or why they cannot be."""
     try:
         where = bench.cluster(setup).describe()
-        told = "given" if bench.source.cluster else "trace's own"
-        own = f" (the {told} cluster)" if bench.is_own(setup) else ""
+        whose = "given" if bench.source.cluster else "trace's own"
+        own = f" (the {whose} cluster)" if bench.is_own(setup) else ""
         return shown(bench.fly(setup), f"On {where}{own}")
     except WindtunnelError as error:
         return failed(str(error))
@@ -91,10 +91,10 @@ def _headline(outcomes: Mapping[str, Outcome]) -> str:
     if len(outcomes) > 1:
         return findings.headline(outcomes)
     ((name, outcome),) = named(outcomes)
-    told = outcome.metrics()
-    used = told["utilization"]
+    metrics = outcome.metrics()
+    used = metrics["utilization"]
     busy = "" if used is None else f", {percent(used)} of the GPU time in use"
-    return f"{name}: {count(told['num_finished'])} jobs finished{busy}."
+    return f"{name}: {count(metrics['num_finished'])} jobs finished{busy}."
 
 
 def _metrics(outcomes: Mapping[str, Outcome]) -> sections.Table:

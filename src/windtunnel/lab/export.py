@@ -28,7 +28,7 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
     """Return a setup as the plain data of a STUDY.toml: its runs, settings and all.
 
     Raises:
-        WindtunnelError: the load of the setup cannot be told.
+        WindtunnelError: the load of the setup cannot be computed.
     """
     load = bench.offered(setup)
     scheduler = bench.conditions(setup).scheduler
@@ -88,7 +88,7 @@ def study_toml(bench: Bench, setup: Setup) -> str:
     """Return a setup as the text of a STUDY.toml; see `study`.
 
     Raises:
-        WindtunnelError: the load of the setup cannot be told.
+        WindtunnelError: the load of the setup cannot be computed.
     """
     data = study(bench, setup)
     tables = {key: value for key, value in data.items() if _is_table(value)}

@@ -1,4 +1,4 @@
-"""The lab's gate: who is let in, what may be asked for, and what a browser is told about the page.
+"""The lab's gate: who is let in, what may be asked for, and what a browser may do with the page.
 
 Any web site open in the same browser can send requests to this machine. So each request must name
 this server and come from its own page (``Host``, ``Origin``, ``Sec-Fetch-Site``), and carry a
@@ -205,9 +205,9 @@ async def _refuse(
 
 async def _answer(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     kind = b"text/html; charset=utf-8" if status == 200 else b"text/plain; charset=utf-8"  # noqa: PLR2004 - OK
-    told = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
-    told += _protection(b"default-src 'none'")
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    fields = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
+    fields += _protection(b"default-src 'none'")
+    await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -25,7 +25,7 @@ class Setup:
         nodes: number of equal nodes. Where they, their GPUs and the type stand as `Bench.first`
             has them, the cluster is the trace's own, if it comes with one.
         gpus_per_node: GPUs of each.
-        gpu_type: their type; `ANY` = not told apart.
+        gpu_type: their type; `ANY` = of no particular type.
         load: submissions per time, as a multiple of the trace's.
         policies: the two policies that are compared, the first being the baseline.
         queueing: head-of-line rule of both; `AUTO` = each policy's own.
