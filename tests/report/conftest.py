@@ -32,7 +32,7 @@ def flown(
     finish: bool = True,
     **settings: Any,
 ) -> Outcome:
-    """Return the outcome of jobs that waited as told and ran without interruption."""
+    """Return the outcome of jobs that waited as given and ran without interruption."""
     submit, wait, duration = (np.asarray(x, dtype=float) for x in (submit, wait, duration))
     n = len(submit)
     columns = {

@@ -55,7 +55,7 @@ def test_the_same_study_gives_the_same_page(found: PredictionEffect) -> None:
     assert first == second
 
 
-def test_a_gain_is_told_with_its_numbers() -> None:
+def test_a_gain_is_reported_with_its_numbers() -> None:
     """Of six jobs two wait 9 s and two 108 s; shortest first makes that 8 and 19 (8 + 10 + 1)."""
     table = jobs(gang=False)
     load = 2400 / (2 * 3602)
@@ -63,25 +63,25 @@ def test_a_gain_is_told_with_its_numbers() -> None:
     (fifo, sjf, _) = found.runs.to_pylist()
     assert fifo["avg_wait"] == pytest.approx((9 + 9 + 108 + 108) / 6)
     assert sjf["avg_wait"] == pytest.approx((8 + 8 + 19 + 19) / 6)
-    told = effect_findings.headline(found)
-    assert "oracle cuts the mean wait by 77 % (9 s instead of 39 s)" in told
-    assert "of the gain" not in told  # shortest first itself is chosen: there is nothing to keep
+    text = effect_findings.headline(found)
+    assert "oracle cuts the mean wait by 77 % (9 s instead of 39 s)" in text
+    assert "of the gain" not in text  # shortest first itself is chosen: there is nothing to keep
 
 
-def test_no_gain_is_told_as_none() -> None:
+def test_no_gain_is_reported_as_none() -> None:
     found = study(jobs(gang=False), "pool:64", loads=[0.001])
-    told = effect_findings.headline(found)
-    assert told == (
+    text = effect_findings.headline(found)
+    assert text == (
         "Predicting run times gains nothing here: at load 0.001 nobody waits under fifo."
     )
     assert "No setting keeps to it" in dict(effect_findings.sentences(found))["What to run"]
 
 
-def test_starvation_is_told_where_it_is_and_denied_where_not(found: PredictionEffect) -> None:
-    told = dict(effect_findings.sentences(found))["Where big jobs starve"]
+def test_starvation_is_reported_where_it_is_and_denied_where_not(found: PredictionEffect) -> None:
+    text = dict(effect_findings.sentences(found))["Where big jobs starve"]
     for load in found.loads:
         bad = {r["model"] for r in found.at(load) if r["kind"] == "shortest" and r["starves"]}
-        line = told[told.index(f"At load {load:g} ") :].split(". ")[0]
+        line = text[text.index(f"At load {load:g} ") :].split(". ")[0]
         assert ("under no predictor" in line) == (not bad)
         for name in bad:
             assert f"{name} (P99" in line
@@ -113,7 +113,7 @@ def test_a_mean_wait_that_falls_with_the_load_is_explained(found: PredictionEffe
     falling = study({**table, "user": ["u"] * len(rows)}, loads=[0.625, 1.25])
     waits = {row["load"]: row["avg_wait"] for row in falling.runs.to_pylist()[::3]}
     assert waits[1.25] < waits[0.625]
-    told = dict(effect_findings.sentences(falling))["What prediction buys"]
-    assert "Under fifo the mean wait at load 1.25 is shorter than at 0.625" in told
-    assert "jobs of 2 GPUs, n = 1: mean wait 0 s at load 0.625, 2 m 5" in told
+    text = dict(effect_findings.sentences(falling))["What prediction buys"]
+    assert "Under fifo the mean wait at load 1.25 is shorter than at 0.625" in text
+    assert "jobs of 2 GPUs, n = 1: mean wait 0 s at load 0.625, 2 m 5" in text
     assert "is shorter than" not in dict(effect_findings.sentences(found))["What prediction buys"]

@@ -46,8 +46,8 @@ def test_the_pareto_chart_marks_front_optimum_and_default(workload: Workload) ->
     front = [one.label for one in pareto_front(configurations(workload, 0.5))]
     assert sorted(row["label"] for row in rows if row["on_front"]) == sorted(front)
     assert len(rows) == sum(one.feasible for one in configurations(workload, 0.5))
-    told = titles(charts.pareto_chart(workload, 0.5).to_dict())
-    assert {"Time to target, min", "Energy to target, kJ"} <= told
+    shown = titles(charts.pareto_chart(workload, 0.5).to_dict())
+    assert {"Time to target, min", "Energy to target, kJ"} <= shown
 
 
 def test_what_is_not_drawn_is_counted(workload: Workload) -> None:
@@ -64,8 +64,8 @@ def test_the_map_has_a_cell_a_configuration(workload: Workload) -> None:
     assert min(ratios) == 1.0
     assert [row["kind"] for row in rows if row["ratio"] == 1.0] == ["optimum"]
     assert {row["batch_size"] for row in rows if not row["feasible"]} == {2048}
-    told = titles(charts.map_chart(workload, 0.5).to_dict())
-    assert {"Batch size", "Power limit, W", "Cost / optimum"} <= told
+    shown = titles(charts.map_chart(workload, 0.5).to_dict())
+    assert {"Batch size", "Power limit, W", "Cost / optimum"} <= shown
 
 
 def test_regret_is_drawn_with_its_band_and_the_number_of_seeds(studied: EnergyStudy) -> None:

@@ -47,7 +47,7 @@ def test_no_gain(fly: Callable[..., Outcome]) -> None:
     assert text.startswith("srtf is no gain over fifo: its mean completion time is")
 
 
-def test_equal_runs_are_equal_and_told_so(fly: Callable[..., Outcome]) -> None:
+def test_equal_runs_are_equal_and_said_to_be(fly: Callable[..., Outcome]) -> None:
     pair = _pair(fly, [60] * 4, [60] * 4)
     assert "completes jobs as fast as fifo" in findings.headline(pair)
     assert findings.cautions(pair) == [
@@ -80,10 +80,10 @@ def test_one_run(single: Outcome) -> None:
     assert text.startswith("Under fifo a job waits 0 s and completes in 1 m 40 s on average")
 
 
-def test_different_numbers_of_finished_jobs_are_told(idle: Outcome, single: Outcome) -> None:
-    told = " ".join(findings.cautions({"a": single, "b": idle}))
-    assert "different sizes" in told
-    assert "a 1 and b 0" in told
+def test_different_numbers_of_finished_jobs_are_reported(idle: Outcome, single: Outcome) -> None:
+    text = " ".join(findings.cautions({"a": single, "b": idle}))
+    assert "different sizes" in text
+    assert "a 1 and b 0" in text
 
 
 def test_much_longer_needs_a_factor_and_a_minute() -> None:

@@ -97,9 +97,9 @@ def test_a_page_holds_sums_one_script_and_harmless_names(tmp_path: Path) -> None
     table = wt.schema.as_jobs(jobs())
     pq.write_table(table, log)
     words = ["report", str(log), "--cluster", "8x8:a100,8x8:v100", "--price", "2"]
-    told = CliRunner().invoke(main, [*words, "--out", str(page), "--json"])
-    assert told.exit_code == 0, told.output
-    data = json.loads(told.stdout)
+    result = CliRunner().invoke(main, [*words, "--out", str(page), "--json"])
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
     alone = CliRunner().invoke(main, ["report", "queue", *words[1:4], "--json"])
     assert data["queue"]["causes"] == json.loads(alone.stdout)["causes"]
     assert {"waste", "goodput", "cost", "calendar"} <= data.keys()
@@ -115,6 +115,6 @@ def test_a_page_holds_sums_one_script_and_harmless_names(tmp_path: Path) -> None
 
 
 def test_what_is_no_log_is_no_command() -> None:
-    told = CliRunner().invoke(main, ["report", "quue"])
-    assert told.exit_code == 2
-    assert "No such command" in str(told.exception) + told.output
+    result = CliRunner().invoke(main, ["report", "quue"])
+    assert result.exit_code == 2
+    assert "No such command" in str(result.exception) + result.output

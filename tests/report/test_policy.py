@@ -36,9 +36,9 @@ def test_every_template_of_a_page_has_a_place_for_it(template: Path) -> None:
 
 def test_a_page_with_a_script_allows_that_one_alone() -> None:
     page = interactive(BAR, "</script><script>alert(1)</script>")
-    told = policy(page)
-    assert told["default-src"] == told["base-uri"] == told["form-action"] == ["'none'"]
+    rules = policy(page)
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == ["'none'"]
     runs = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(runs) == 2
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in runs]
-    assert told["script-src"] == [f"'sha256-{digest}'" for digest in digests]
+    assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]

@@ -74,8 +74,8 @@ def test_groups_are_the_energy_of_jobs(books: dict[str, Account]) -> None:
 def test_charts_draw(books: dict[str, Account]) -> None:
     chart = power_charts.power_over_time(books)
     assert chart is not None
-    told = chart.to_dict()
-    titles = [panel["title"]["text"] for panel in told["concat"]]
+    spec = chart.to_dict()
+    titles = [panel["title"]["text"] for panel in spec["concat"]]
     assert titles[0] == "fifo (n = 24): kW, mean of each time bin; line: cap"
     assert titles[-1] == "carbon intensity: gCO2eq per kWh"
     assert to_png(chart)[:4] == b"\x89PNG"

@@ -26,7 +26,7 @@ JOBS = as_jobs(
 
 
 @pytest.mark.parametrize(
-    ("epoch", "zone", "told"),
+    ("epoch", "zone", "expected"),
     [
         (None, None, "1 d 02 h after time 0"),
         ("2025-03-29T22:00:00+00:00", None, "2025-03-31 00:00 UTC time"),
@@ -34,11 +34,11 @@ JOBS = as_jobs(
         ("2025-03-29T22:00:00+00:00", "Europe/Berlin", "2025-03-31 02:00 Europe/Berlin time"),
     ],
 )
-def test_an_instant_is_told_by_the_clock_of_the_source(
-    epoch: str | None, zone: str | None, told: str
+def test_an_instant_is_given_by_the_clock_of_the_source(
+    epoch: str | None, zone: str | None, expected: str
 ) -> None:
     trace = Trace(JOBS, metadata=TraceMetadata("t", "t.csv", epoch=epoch, zone=zone))
-    assert moment(trace, 26 * 3600.0) == told
+    assert moment(trace, 26 * 3600.0) == expected
     assert moment(trace, 1e19).endswith(" after time 0")  # no calendar has that
 
 
@@ -82,12 +82,12 @@ def test_a_replay_that_waits_where_nobody_waited_is_not_the_cluster() -> None:
         }
     )
     found = validate(jobs, wt.ClusterSpec.pool(8), ["fifo"])
-    told = validation_answer(found, Trace(jobs, metadata=ABOUT))
-    assert "do not believe a what-if on it" in told.headline
-    assert "up to 160 GPUs at once, of 8" in told.cautions[0]
+    result = validation_answer(found, Trace(jobs, metadata=ABOUT))
+    assert "do not believe a what-if on it" in result.headline
+    assert "up to 160 GPUs at once, of 8" in result.cautions[0]
 
 
-def test_nearly_all_is_not_told_as_all() -> None:
+def test_nearly_all_is_not_shown_as_all() -> None:
     assert change_text(-0.9996) == "\u221299.9 %"
     assert change_text(-1.0) == "\u2212100 %"
     assert change_text(-0.994) == "\u221299 %"

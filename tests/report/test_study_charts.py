@@ -131,7 +131,7 @@ def test_every_metric_can_be_named_and_printed() -> None:
     assert metric_text("energy_j", 3.6e6) == "1.00 kWh"
 
 
-def test_progress_and_failures_are_told(results: Results) -> None:
+def test_progress_and_failures_are_listed(results: Results) -> None:
     assert progress_line(results) == "2 of 3 runs finished, 1 with an error."
     assert failure_lines(results) == ["1 run: sjf: SpecError: <b>no"]
     rows = averages(results, ["avg_wait"])

@@ -31,8 +31,8 @@ def _shown(table: Table, width: int = 140) -> str:
 
 def test_comparison_shows_differences_in_words(runs: dict[str, Outcome]) -> None:
     text = _shown(sections.short_table(runs))
-    for told in ("Completion time, mean", "better", "worse", "srtf"):
-        assert told in text
+    for word in ("Completion time, mean", "better", "worse", "srtf"):
+        assert word in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 160])
@@ -43,10 +43,10 @@ def test_no_number_is_cut_at_any_width(runs: dict[str, Outcome], width: int) -> 
         assert "\u2026" not in text
         lines = [line for line in text.splitlines() if line.strip()]
         cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip())}
-        told = " ".join(text.split())
+        words = " ".join(text.split())
         for line in table.lines:
             for cell in line.cells:
-                assert cell.text in cells or cell.text in told
+                assert cell.text in cells or cell.text in words
 
 
 def test_a_table_too_wide_comes_as_several_with_its_names() -> None:

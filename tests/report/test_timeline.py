@@ -199,7 +199,7 @@ def test_slices_add_up_to_the_gpu_time_of_the_run(busy: wt.Outcome) -> None:
     assert waited == pytest.approx(jct, abs=1e-4)
 
 
-def test_what_is_too_much_is_cut_to_a_window_and_told(busy: wt.Outcome) -> None:
+def test_what_is_too_much_is_cut_to_a_window_and_noted(busy: wt.Outcome) -> None:
     chosen = timeline(busy, max_events=3000)
     data = chosen.to_dict()["traceEvents"]
     drawn = [event for event in data if event["ph"] in "Xbei"]

@@ -236,7 +236,7 @@ def _rows(found: Sequence[Collected]) -> list[tuple[str, ...]]:
             one.figure.name if i == 0 else "",
             part.panel or "-",
             part.trace,
-            "not told" if part.n is None else count(part.n),
+            "not reported" if part.n is None else count(part.n),
             count(part.left_out),
             part.why,
         )

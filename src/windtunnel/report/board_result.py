@@ -1,4 +1,4 @@
-"""The board told to people: the leaderboard, and a card a policy."""
+"""A report of the board: the leaderboard, and a card a policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def board_result(found: Bench) -> Result:
     parts = [
         Part(
             f"Card of {clean(one.policy, 60)}",
-            _told(one),
+            _finding(one),
             [("Scenario by scenario", card_table(one))],
             tells=True,
         )
@@ -43,7 +43,7 @@ def board_result(found: Bench) -> Result:
     scenarios = Part(
         "The scenarios",
         tables=[("What is measured", scenario_table())],
-        points=[f"{word}: {told}." for word, told in MEASURES.items()],
+        points=[f"{word}: {meaning}." for word, meaning in MEASURES.items()],
         page_only=True,
     )
     return Result(
@@ -131,7 +131,7 @@ def _leader(found: Bench) -> str:
     )
 
 
-def _told(one: Card) -> str:
+def _finding(one: Card) -> str:
     if not one.found:
         return f"{one.kind}: it decided the same wherever only what is to come differed."
     return clean(f"{one.kind}: {one.found}.", MAX_TEXT)

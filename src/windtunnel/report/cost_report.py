@@ -1,4 +1,4 @@
-"""What the GPU hours cost, told to people: whose bill it is, with an idle line that adds up."""
+"""A report of what the GPU hours cost: whose bill it is, with an idle line that adds up."""
 
 from __future__ import annotations
 
@@ -114,44 +114,44 @@ def _held(found: Bill) -> float:
 def _headline(found: Bill, idle: float | None) -> str:
     if found.total <= 0:
         return "There is nothing to pay for: no GPU time, or a price of 0."
-    told = f"{money(found, found.total)} for {plural(round(found.num_gpus), 'GPU')}"
+    text = f"{money(found, found.total)} for {plural(round(found.num_gpus), 'GPU')}"
     if idle is not None and idle >= 0:
-        told += f"; {percent(idle)} of it for GPU hours that nobody held"
+        text += f"; {percent(idle)} of it for GPU hours that nobody held"
     for column in ("vc", "user"):
         top = found.by(column).to_pylist()
         if len(top) > 1 and top[0]["share"]:
             name = f"{_BY[column].lower()} {clean(top[0][column])}"
-            told += f", {percent(top[0]['share'])} for {name}, which holds most"
+            text += f", {percent(top[0]['share'])} for {name}, which holds most"
             break
-    return told + "."
+    return text + "."
 
 
 def _cautions(found: Bill) -> list[str]:
-    told = []
+    lines = []
     if found.cluster is None:
-        told.append(
+        lines.append(
             "The trace does not say how many GPUs the cluster has: the bill is for as many as "
             "were ever held at once. --cluster gives the real number."
         )
     if found.idle < 0:
-        told.append(
+        lines.append(
             "Jobs held more GPU hours than the cluster has in that time, so the idle line is "
             "negative: the cluster given is too small, or the log counts some GPUs twice."
         )
-    return told
+    return lines
 
 
 def _price_notes(found: Bill) -> list[str]:
     prices = found.prices
-    told = [f"{clean(name)}: {price:g} a GPU hour." for name, price in prices.gpus.items()]
+    notes = [f"{clean(name)}: {price:g} a GPU hour." for name, price in prices.gpus.items()]
     if prices.default is not None:
-        told.append(f"Every {'other ' if told else ''}GPU: {prices.default:g} an hour.")
+        notes.append(f"Every {'other ' if notes else ''}GPU: {prices.default:g} an hour.")
     if len(prices.gpus) > 1:
-        told.append(
+        notes.append(
             "A job that may run on several types is charged their mean price, by how many GPUs of "
             "each there are."
         )
-    return told
+    return notes
 
 
 def _by_part(found: Bill, column: str) -> Part | None:
@@ -229,11 +229,11 @@ def _energy_parts(book: Account | None) -> list[Part]:
             ("energy_j", "all"),
         )
     ]
-    told = []
+    lines = []
     if numbers["carbon_kg"] is not None:
-        told.append(f"It emitted {numbers['carbon_kg']:,.1f} kg CO2eq.")
+        lines.append(f"It emitted {numbers['carbon_kg']:,.1f} kg CO2eq.")
     if numbers["cost"] is not None:
-        told.append(f"The energy cost {numbers['cost']:,.2f}, which is not in the bill above.")
+        lines.append(f"The energy cost {numbers['cost']:,.2f}, which is not in the bill above.")
     tables = [("Energy", Table("Energy of", ["kWh"], rows))]
     for column, words in _BY.items():
         found = book.by(column).to_pylist()
@@ -242,7 +242,7 @@ def _energy_parts(book: Account | None) -> list[Part]:
             columns = [one for one in _ENERGY if one[1] in found[0]]
             table = rows_table(words, columns, found[:TOP], column)
             tables.append((f"Energy by {words.lower()}", table))
-    return [Part("Energy and carbon", " ".join(told), tables)]
+    return [Part("Energy and carbon", " ".join(lines), tables)]
 
 
 def _kwh(joules: float | None) -> str:

@@ -147,8 +147,8 @@ def _counted(part: Part, data: FigureData) -> str:
     title = clean(part.title, MAX_TEXT)
     if not part.is_drawn:
         return f"{title}: not drawn, {clean(part.why, MAX_TEXT)}"
-    told = "n is not told" if part.n is None else f"n = {count(part.n)}"
+    text = "n is not reported" if part.n is None else f"n = {count(part.n)}"
     if part.left_out:
         why = f" ({clean(part.why, MAX_TEXT)})" if part.why else ""
-        told += f", {count(part.left_out)} left out{why}"
-    return told if alone and len(data.parts) == 1 else f"({part.panel}) {title}: {told}"
+        text += f", {count(part.left_out)} left out{why}"
+    return text if alone and len(data.parts) == 1 else f"({part.panel}) {title}: {text}"

@@ -22,7 +22,7 @@ from windtunnel.report.format import count, gpu_time, percent, plural, size_text
 from windtunnel.report.headline_rows import (
     NOT_IN_TRACES,
     PUBLISHED_LEAD,
-    TOLD_BEFORE,
+    SHOWN_BEFORE,
     headlines_table,
 )
 from windtunnel.report.names import MAX_TEXT, clean
@@ -113,7 +113,7 @@ def _parts(found: Description, *, whole: bool, top: int | None) -> list[Part]:
         Part(
             "Headline numbers",
             lead,
-            [(caption, headlines_table(found.headlines, () if whole else TOLD_BEFORE))],
+            [(caption, headlines_table(found.headlines, () if whole else SHOWN_BEFORE))],
         ),
         Part(
             "Cannot be had, and why",
@@ -147,9 +147,9 @@ def _origin(trace: Trace) -> list[tuple[str, str]]:
 
 def _left_out(trace: Trace) -> Part:
     dropped = dropped_words(trace.metadata.rows_read, trace.metadata.dropped)
-    told = [f"{reason}: {number}" for reason, number in dropped]
+    reasons = [f"{reason}: {number}" for reason, number in dropped]
     lead = "" if dropped else "No record was left out."
-    return Part("Records that are not jobs here", lead, points=told)
+    return Part("Records that are not jobs here", lead, points=reasons)
 
 
 def _undrawn(figures: Sequence[Figured]) -> Part:
@@ -210,7 +210,7 @@ def _telemetry(use: MeasuredUse, top: int | None) -> Part:
     dropped = [
         f"{plural(number, 'measurement')} dropped: {why}" for why, number in use.dropped.items()
     ]
-    why = [f"By job it cannot be told: {use.why_no_jobs}."] if use.why_no_jobs else []
+    why = [f"By job it is not known: {use.why_no_jobs}."] if use.why_no_jobs else []
     samples = f"{plural(use.samples, 'sample')} ({clean(use.format)})"
     lead = f"{samples}. Each metric in its own unit, over all devices and instants."
     points = [clean(note, MAX_TEXT) for note in (*why, *use.notes, *dropped)]

@@ -48,7 +48,7 @@ def headline(found: PredictionEffect) -> str:
 
 
 def middle(found: PredictionEffect) -> float:
-    """Return the load that single examples are told at: the middle one, the lower of two."""
+    """Return the load that single examples are given at: the middle one, the lower of two."""
     return sorted(found.loads)[(len(found.loads) - 1) // 2]
 
 
@@ -71,15 +71,15 @@ def sentences(found: PredictionEffect) -> list[tuple[str, str]]:
 
 def _gains(found: PredictionEffect) -> list[str]:
     """Return a sentence a load: what each predictor saves, beside the bound."""
-    told = []
+    lines = []
     for load in found.loads:
         rows = [row for row in found.at(load) if row["kind"] == "shortest"]
         first, _ = _plain(found, load)
         if first["avg_wait"] == 0:
-            told.append(f"At load {load:g} nobody waits under fifo.")
+            lines.append(f"At load {load:g} nobody waits under fifo.")
             continue
         parts = [f"{clean(row['model'])} {_signed(row['wait_saved'])}" for row in rows]
-        told.append(
+        lines.append(
             f"At load {load:g}, where the mean wait under fifo is {duration(first['avg_wait'])}, "
             f"shortest first saves of it: {', '.join(parts)}."
         )
@@ -87,11 +87,11 @@ def _gains(found: PredictionEffect) -> list[str]:
     if bounds and found.model not in bounds:
         shares = [s for s in (_of_bound(found, load, bounds[0]) for load in found.loads) if s]
         if shares:
-            told.append(
+            lines.append(
                 f"{clean(found.model)}, the best predictor, earns {_span(shares)} of what "
                 f"{clean(bounds[0])} would, which knows the truth."
             )
-    return told + _falls(found)
+    return lines + _falls(found)
 
 
 def _falls(found: PredictionEffect) -> list[str]:
@@ -109,13 +109,13 @@ def _falls(found: PredictionEffect) -> list[str]:
         f"{duration(at_low['avg_wait'])} at load {low:g}, {duration(at_high['avg_wait'])} at "
         f"{high:g}"
     )
-    told = (
+    warning = (
         f"Under fifo the mean wait at load {high:g} is shorter than at {low:g}: it hangs on when "
         f"the few biggest jobs get their GPUs, and what all others do meanwhile ({giants}). A "
         "difference between two loads of one log says little; compare within a load, over several "
         "seeds."
     )
-    return [told]
+    return [warning]
 
 
 def _of_bound(found: PredictionEffect, load: float, bound: str) -> float | None:
@@ -130,13 +130,13 @@ def _accuracy(found: PredictionEffect) -> str:
     if not known:
         return "No predictor was asked that does not know the truth."
     parts = [f"{clean(r['model'])} {percent(r['within_25'])}" for r in known]
-    told = f"Share of predictions within 25 % of the truth: {', '.join(parts)}."
+    text = f"Share of predictions within 25 % of the truth: {', '.join(parts)}."
     closest = max(known, key=lambda row: row["within_25"])["model"]
     if len(known) > 1 and closest == found.model:
-        told += f" The closest, {clean(closest)}, is also the one that saves most."
+        text += f" The closest, {clean(closest)}, is also the one that saves most."
     elif len(known) > 1:
-        told += f" The closest is {clean(closest)}; {clean(found.model)} saves most."
-    return told
+        text += f" The closest is {clean(closest)}; {clean(found.model)} saves most."
+    return text
 
 
 def _sizes(found: PredictionEffect) -> str:
@@ -160,13 +160,13 @@ def _sizes(found: PredictionEffect) -> str:
         f"n = {count(base[size]['num_jobs'])})"
         for size in top
     ]
-    told = f"At load {load:g} the waiting that {clean(found.model)} saves is that of "
-    told += f"{' and '.join(parts)}."
+    text = f"At load {load:g} the waiting that {clean(found.model)} saves is that of "
+    text += f"{' and '.join(parts)}."
     idle = sum(r["num_jobs"] for r in base.values() if r["avg_wait"] < _HARDLY)
     if idle:
         share = idle / sum(r["num_jobs"] for r in base.values())
-        told += f" {percent(share)} of the jobs are of sizes whose mean wait under fifo is below "
-        told += f"{_HARDLY} s: no prediction can help them."
+        text += f" {percent(share)} of the jobs are of sizes whose mean wait under fifo is below "
+        text += f"{_HARDLY} s: no prediction can help them."
     longer = [s for s in base if ours[s]["avg_wait"] > 1.1 * base[s]["avg_wait"] + 1]
     if longer:
         names = ", ".join(
@@ -174,10 +174,10 @@ def _sizes(found: PredictionEffect) -> str:
             f"n = {count(base[s]['num_jobs'])})"
             for s in longer
         )
-        told += f" Longer on average wait {names}."
+        text += f" Longer on average wait {names}."
     else:
-        told += " No size waits 10 % longer on average."
-    return told
+        text += " No size waits 10 % longer on average."
+    return text
 
 
 def _starving(found: PredictionEffect) -> list[str]:
@@ -193,7 +193,7 @@ def _starving(found: PredictionEffect) -> list[str]:
         f"they wait {mean} on average at load {load:g} (all jobs: {duration(first['avg_wait'])}), "
         f"the longest {longest}; each is overtaken by {overtaken} later jobs on average."
     )
-    told = [under_fifo]
+    lines = [under_fifo]
     for each in found.loads:
         bad = [row for row in found.at(each) if row["kind"] == "shortest" and row["starves"]]
         good = [
@@ -202,7 +202,7 @@ def _starving(found: PredictionEffect) -> list[str]:
             if row["kind"] == "shortest" and not row["starves"]
         ]
         if not bad:
-            told.append(f"At load {each:g} shortest first starves them under no predictor.")
+            lines.append(f"At load {each:g} shortest first starves them under no predictor.")
             continue
         parts = [
             f"{clean(r['model'])} (P99 {r['big_p99_ratio']:.2f}, longest "
@@ -210,8 +210,8 @@ def _starving(found: PredictionEffect) -> list[str]:
             for r in bad
         ]
         rest = f"; not by {', '.join(map(clean, good))}" if good else ""
-        told.append(f"At load {each:g} shortest first starves them by {', '.join(parts)}{rest}.")
-    return told
+        lines.append(f"At load {each:g} shortest first starves them by {', '.join(parts)}{rest}.")
+    return lines
 
 
 def _chosen(found: PredictionEffect) -> list[str]:
@@ -222,9 +222,9 @@ def _chosen(found: PredictionEffect) -> list[str]:
         "mean wait."
     )
     if choice.policy is None:
-        told = ["No setting keeps to it at every load and gains on fifo."]
+        lines = ["No setting keeps to it at every load and gains on fifo."]
     elif choice.policy == f"sjf:by={found.model}":
-        told = [
+        lines = [
             f"It picks {clean(choice.policy)} as it is, which starves them at none of the loads."
         ]
     else:
@@ -232,14 +232,14 @@ def _chosen(found: PredictionEffect) -> list[str]:
             f"{percent(value)} at load {load:g}" if value is not None else f"none at {load:g}"
             for load, value in choice.kept.items()
         )
-        told = [f"It picks {clean(choice.policy)}: of the gain of shortest first it keeps {kept}."]
+        lines = [f"It picks {clean(choice.policy)}: of the gain of shortest first it keeps {kept}."]
     alone = [
         f"{clean(label)} at load {load:g}" if label else f"nothing at load {load:g}"
         for load, label in choice.by_load.items()
     ]
     if len(found.loads) > 1 and set(choice.by_load.values()) != {choice.policy}:
-        told.append(f"For one load alone it would pick {', '.join(alone)}.")
-    return [rule, *told, *_reserving(found)]
+        lines.append(f"For one load alone it would pick {', '.join(alone)}.")
+    return [rule, *lines, *_reserving(found)]
 
 
 def _reserving(found: PredictionEffect) -> list[str]:
@@ -253,11 +253,11 @@ def _reserving(found: PredictionEffect) -> list[str]:
     longest = f"{duration(first['big_max_wait'])} to {duration(best['big_max_wait'])}"
     mean = f"{duration(first['big_avg_wait'])} to {duration(best['big_avg_wait'])}"
     name = clean(best["policy"])
-    told = (
+    text = (
         f"The reservation that spares the big jobs most ({name}, load {load:g}) takes the longest "
         f"of their waits from {longest} and the mean from {mean}; it {_cut(first, best)}."
     )
-    return [told]
+    return [text]
 
 
 def _plain(found: PredictionEffect, load: float) -> tuple[Row, Row]:

@@ -1,4 +1,4 @@
-"""What prediction buys, told to people: the study's tables and pictures as one result."""
+"""A report of what prediction buys: the study's tables and pictures as one result."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ def pareto_chart(workload: Workload, eta: float) -> Any:
 
 def _near(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows that are not far beyond both the front and the default."""
-    told = [row for row in rows if row["on_front"] or row["kind"] == "default"]
-    limits = {m: _FAR * max(row[m] for row in told) for m in ("tta_s", "eta_j")}
+    kept = [row for row in rows if row["on_front"] or row["kind"] == "default"]
+    limits = {m: _FAR * max(row[m] for row in kept) for m in ("tta_s", "eta_j")}
     return [row for row in rows if all(row[m] <= limit for m, limit in limits.items())]
 
 

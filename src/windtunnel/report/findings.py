@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MARKED_RATIO = 2.0
 #: at least this much longer, s.
 MARKED_SECONDS = 60.0
-#: A class must wait this much longer (times) to be told as the cost in the headline.
-TOLD_RATIO = 1.2
+#: A class must wait this much longer (times) to be named as the cost in the headline.
+NAMED_RATIO = 1.2
 #: Relative change of a mean that counts as one.
 _CHANGE = 0.01
 
@@ -116,23 +116,23 @@ def _nothing_to_compare(facts: Sequence[tuple[str, Outcome, dict[str, Any]]]) ->
     """Return the sentence for runs of which no two can be compared, or an empty text."""
     done = [name for name, _, metrics in facts if is_known(metrics["avg_jct"])]
     names = [name for name, _, _ in facts]
-    told = ""
+    sentence = ""
     if not facts:
-        told = "There is no run to compare."
+        sentence = "There is no run to compare."
     elif not done:
-        told = f"No job finished under {_listed(names)}."
+        sentence = f"No job finished under {_listed(names)}."
     elif len(facts) == 1:
-        told = _single(names[0], facts[0][2])
+        sentence = _single(names[0], facts[0][2])
     elif names[0] not in done:
-        told = f"No job finished under {names[0]}, so there is nothing to compare with."
+        sentence = f"No job finished under {names[0]}, so there is nothing to compare with."
     elif len(done) == 1:
-        told = f"Only {names[0]} finished any job."
+        sentence = f"Only {names[0]} finished any job."
     elif not any(metrics["num_waited"] for _, _, metrics in facts):
-        told = (
+        sentence = (
             "No job waits under any of the policies: the cluster has room for every job at once, "
             f"and the mean completion time is {duration(facts[0][2]['avg_jct'])}."
         )
-    return told
+    return sentence
 
 
 def _single(name: str, metrics: Mapping[str, Any]) -> str:
@@ -171,7 +171,7 @@ def _cost(
     )
     for key, verb in asked:
         worst = worst_class(first, other, key)
-        if worst is None or worst.growth <= TOLD_RATIO:
+        if worst is None or worst.growth <= NAMED_RATIO:
             continue
         times = f"{duration(worst.value)} instead of {duration(worst.base)}"
         if worst.base < 1:
@@ -197,26 +197,26 @@ def _relative(base: float | None, value: float | None) -> float:
 def cautions(outcomes: Mapping[str, Outcome]) -> list[str]:
     """Return what makes the runs hard to compare, one sentence each; empty if nothing does."""
     runs = named(outcomes)
-    told = []
+    lines = []
     jobs = {outcome.jobs.num_rows for _, outcome in runs}
     if len(jobs) > 1:
-        told.append("The runs flew job tables of different sizes.")
+        lines.append("The runs flew job tables of different sizes.")
     clusters = [outcome.cluster for _, outcome in runs]
     if any(cluster != clusters[0] for cluster in clusters):
-        told.append("The runs flew on different clusters.")
-    told += _twins(runs)
+        lines.append("The runs flew on different clusters.")
+    lines += _twins(runs)
     finished = [(name, outcome.metrics()) for name, outcome in runs]
     if len({m["num_finished"] for _, m in finished}) > 1:
         each = _listed([f"{name} {count(m['num_finished'])}" for name, m in finished])
-        told.append(
+        lines.append(
             f"The runs finished different numbers of jobs ({each}); completion times are over "
             "finished jobs only, so compare them with care."
         )
     for name, metrics in finished:
         if metrics["num_rejected"]:
             rejected = plural(metrics["num_rejected"], "job")
-            told.append(f"{name} rejected {rejected}, which are in no average.")
-    return told
+            lines.append(f"{name} rejected {rejected}, which are in no average.")
+    return lines
 
 
 def _twins(runs: Sequence[tuple[str, Outcome]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Goodput that a log recorded, told to people."""
+"""A report of the goodput that a log recorded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def goodput_answer(found: RecordedGoodput, trace: Trace, checkpoint: float | Non
     parts += _nodes(found, trace)
     notes = [f"A log does not tell of checkpoints; {saved}.", _SERIES]
     if found.nodes is None:
-        notes.append("The log names no nodes (a column NodeList): lemon nodes cannot be told.")
+        notes.append("The log names no nodes (a column NodeList): lemon nodes cannot be found.")
     if found.unread:
         notes.append(f"{plural(found.unread, 'list')} of nodes cannot be read, and count for none.")
     return Result(
@@ -74,14 +74,14 @@ def goodput_data(found: RecordedGoodput) -> dict[str, Any]:
     ``attempts``, ``nodes``) and ``node_mtbf`` (s, of the other nodes), null where no node is named.
     """
     nodes = found.nodes
-    told: dict[str, Any] = {"lemons": None, "outages": None, "node_mtbf": None}
+    of_nodes: dict[str, Any] = {"lemons": None, "outages": None, "node_mtbf": None}
     if nodes is not None:
-        told = {
+        of_nodes = {
             "lemons": [vars(one) for one in nodes.lemons],
             "outages": [vars(one) for one in nodes.outages],
             "node_mtbf": 1 / nodes.rate if nodes.rate else None,
         }
-    return {**found.summary(), "by_size": found.by_size(), "by_cause": found.by_cause(), **told}
+    return {**found.summary(), "by_size": found.by_size(), "by_cause": found.by_cause(), **of_nodes}
 
 
 def _facts(whole: dict[str, Any]) -> list[Fact]:

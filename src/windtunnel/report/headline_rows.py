@@ -26,8 +26,8 @@ PUBLISHED = "PAI, published"
 PUBLISHED_LEAD = "beside them what was published of the PAI trace"
 #: Group of a claim that has no other, and of those that no trace answers.
 OTHERS, NOT_IN_TRACES = "Further numbers", "Models and simulations"
-#: Claims that `windtunnel.report.description.trace_facts` has told already.
-TOLD_BEFORE = ("gpu_jobs", "days", "gpu_time", "wait_p50", "wait_p90")
+#: Claims that `windtunnel.report.description.trace_facts` has shown already.
+SHOWN_BEFORE = ("gpu_jobs", "days", "gpu_time", "wait_p50", "wait_p90")
 _NAMES = {"cpu": "cores", "gpu": "GPUs", "mem": "memory"}
 _MORE = ("cpu", "CPU"), ("gpu", "GPU"), ("mem", "memory")
 #: Group -> key of the claim -> short label.
@@ -117,15 +117,15 @@ _FRACTIONAL = ("request_p95_gpu",)
 _MORE_THAN = (*(f"request_ratio_{key}" for key in _NAMES), "cpus_per_gpu_2_ratio")
 
 
-def headlines_table(found: Sequence[Headline], told: Collection[str] = ()) -> Table:
+def headlines_table(found: Sequence[Headline], elsewhere: Collection[str] = ()) -> Table:
     """Return the headline numbers that can be had, by group, beside what was published of PAI.
 
     Args:
         found: the numbers.
-        told: keys of those that stand elsewhere.
+        elsewhere: keys of those that stand elsewhere.
     """
     places = {key: place for place, key in enumerate(_PLACES)}
-    had = [one for one in found if one.value is not None and one.key not in told]
+    had = [one for one in found if one.value is not None and one.key not in elsewhere]
     had.sort(key=lambda one: places.get(one.key, len(places)))
     lacks = any(one.left_out for one in had)
     lines = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def level_tables(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Table]]:
     """Return the tables of runs on nodes with levels above them, titled; none where there are none.
 
-    What requests cost is told of runs that were placed by levels of whole GPUs, and lost no nodes.
+    What requests cost is shown of runs that were placed by levels of whole GPUs, and lost no nodes.
     """
     levelled = {name: run for name, run in named(outcomes) if _has_levels(run)}
     if not levelled:

@@ -46,7 +46,7 @@ _WORDS = {
 }
 _POINTS = ("mean", "p50", "p90", "p99")
 _ROWS = {**LATENCIES, "itl": "Between tokens, s"}
-#: Facts that are told where there is something to tell.
+#: Facts that are shown where they are known.
 _FACTS = (
     ("p99_ttft", "P99 time to first token", " s"),
     ("p99_tpot", "P99 time per output token", " s"),

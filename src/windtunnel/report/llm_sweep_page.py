@@ -66,7 +66,9 @@ def llm_sweep_result(
             plural(len(requests), "request"),
             plural(len(names), "set-up"),
         ],
-        headline=_sweep_told(shown, drawn[0]) if is_sweep else _what_if_told(shown, drawn[0]),
+        headline=_sweep_headline(shown, drawn[0])
+        if is_sweep
+        else _what_if_headline(shown, drawn[0]),
         parts=_swept(shown, drawn, len(requests)) if is_sweep else [_compared(shown)],
         notes=[f"SLO: {name.upper()} of at most {limit:g} s" for name, limit in promised.items()],
         data={"rows": list(rows)},
@@ -126,18 +128,18 @@ def _cells(row: Row, first: Row | None) -> list[Cell]:
     return cells
 
 
-def _sweep_told(rows: Sequence[Row], measure: str) -> str:
+def _sweep_headline(rows: Sequence[Row], measure: str) -> str:
     """Say who is ahead; of one set-up, what its first axis changes."""
     if len({row["candidate"] for row in rows}) > 1:
         return sweep_headline(rows, lambda _: measure)
     axis = rows[0]["axis"]
     known = [row for row in rows if row["axis"] == axis and row[measure] is not None]
     ends = [known[0], known[-1]] if len(known) > 1 else known
-    told = [f"{_figure(row, measure)} at {axis} {row['value']:g}" for row in ends]
-    return f"{_WORDS[measure]}: {', '.join(told)}." if told else "No request was served."
+    figures = [f"{_figure(row, measure)} at {axis} {row['value']:g}" for row in ends]
+    return f"{_WORDS[measure]}: {', '.join(figures)}." if figures else "No request was served."
 
 
-def _what_if_told(rows: Sequence[Row], measure: str) -> str:
+def _what_if_headline(rows: Sequence[Row], measure: str) -> str:
     """Say which set-up is ahead of the first."""
     first = rows[0]
     if first[measure] is None:
@@ -149,8 +151,8 @@ def _what_if_told(rows: Sequence[Row], measure: str) -> str:
     sense = _COLUMNS[measure][1]
     best = max(others, key=lambda row: sense * row[measure])
     ahead = sense * best[measure] > sense * first[measure]
-    told = f"{_figure(best, measure)} with {best['candidate']}"
-    return f"{said}, {told}." if ahead else f"{said}; no other does better."
+    other = f"{_figure(best, measure)} with {best['candidate']}"
+    return f"{said}, {other}." if ahead else f"{said}; no other does better."
 
 
 def _figure(row: Row, measure: str) -> str:

@@ -1,7 +1,7 @@
 """One page of a log: waits, use and queue over the calendar first, an operator's questions below.
 
 The calendar's data are sums (`windtunnel.characterize.calendar`), so that partitions, accounts, QOS
-and GPU types can be picked on the page itself, and no job can be told from it.
+and GPU types can be picked on the page itself, and no job can be recognised in it.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def log_answer(
     hours = float(found.hours.sum())
     used = held / hours / cluster.num_gpus if hours else None
     mean = waited / jobs * _HOUR if jobs else None
-    told = [f"{name}: {one.headline}" for name, one in sections.items() if one.headline]
+    headlines = [f"{name}: {one.headline}" for name, one in sections.items() if one.headline]
     parts = [
         _calendar_part(found, cluster),
-        Part("In short", points=told),
+        Part("In short", points=headlines),
         *(_below(name, part) for name, one in sections.items() for part in one.parts),
     ]
     answer = Result(

@@ -32,7 +32,7 @@ GPU_USE: tuple[str, ...] = (
     *("GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL", "gpu_util"),
     *("SM_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE"),
 )
-#: Properties of jobs that use is told by.
+#: Properties of jobs that use is grouped by.
 BY: tuple[str, ...] = ("num_gpus", "user", "workload", "status")
 #: Where there is no such metric, jobs are asked about so many, by name.
 _MOST = 3
@@ -69,7 +69,7 @@ class MeasuredUse:
         metrics: one dict a metric, by name: ``metric``, ``n``, ``mean``, ``zero_share``, and
             ``p10`` ... ``p99`` (`SHOWN`), in the metric's own unit.
         curves: one row a metric and percent (`CURVE`): ``metric``, ``percent``, ``value``, ``n``.
-        jobs: metric -> how jobs used it; empty where samples cannot be told to be a job's.
+        jobs: metric -> how jobs used it; empty where it is not known whose job a sample is of.
         why_no_jobs: why not; empty where ``jobs`` has any.
     """
 
@@ -205,7 +205,7 @@ def _in_numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _jobs_of(trace: Trace, samples: Any, metrics: list[str]) -> tuple[dict[str, JobUse], str]:
-    """Return how jobs used the metrics that matter, or why that cannot be told."""
+    """Return how jobs used the metrics that matter, or why that is not known."""
     known = list(dict.fromkeys(metrics))
     if not known:
         return {}, "there are no samples"
@@ -240,6 +240,8 @@ def _use(trace: Trace, samples: Any, holdings: pa.Table, metric: str) -> JobUse:
     asked["max"] = float(np.max(means)) if len(means) else None
     asked["left_out"] = int((table.schema.metadata or {})[b"windtunnel.left_out"])
     jobs = trace.jobs
-    told = [name for name in BY if jobs[name].null_count < jobs.num_rows]
-    by = {name: utilization_by(samples, holdings, jobs, metric, name).to_pylist() for name in told}
+    recorded = [name for name in BY if jobs[name].null_count < jobs.num_rows]
+    by = {
+        name: utilization_by(samples, holdings, jobs, metric, name).to_pylist() for name in recorded
+    }
     return JobUse(asked, by)

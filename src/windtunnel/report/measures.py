@@ -248,8 +248,8 @@ class Difference:
     @property
     def words(self) -> str:
         """The text with its verdict, so that colour is never the only sign."""
-        told = self.verdict if self.verdict in {"better", "worse"} else ""
-        return f"{self.text} {told}".strip()
+        verdict = self.verdict if self.verdict in {"better", "worse"} else ""
+        return f"{self.text} {verdict}".strip()
 
 
 def difference(measure: Measure, base: float | None, value: float | None) -> Difference:

@@ -215,13 +215,13 @@ def occupancy_page(
     else:
         picture = drawn.drawing("occupancy", "", live=True)
         part = Part(drawn.title, HOW_TO_ZOOM, drawings=[picture], is_wide=True)
-    told = Result(
+    result = Result(
         clean(title, 160),
         parts=[part],
         notes=[clean(note, 400) for note in (*outcome.notes, *notes)],
         subtitle=[clean(outcome.settings["policy"]), clean(outcome.cluster.describe(), 200)],
     )
-    return result_page(told, command=command, scripts=scripts() if drawn else ()), notes
+    return result_page(result, command=command, scripts=scripts() if drawn else ()), notes
 
 
 def alive(chart: Any, name: str) -> Any:

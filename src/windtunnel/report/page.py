@@ -50,7 +50,7 @@ def comparison_page(
         title: the page's heading.
         interactive: put Vega into the page, so that the charts of who ran where can be zoomed and
             inspected; without it there is no script.
-        books: run name -> its energy, the same runs; None = energy is not told of.
+        books: run name -> its energy, the same runs; None = without energy.
 
     Raises:
         ValueError: ``outcomes`` is empty.

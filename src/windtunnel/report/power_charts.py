@@ -54,8 +54,8 @@ def power_over_time(books: Mapping[str, Account]) -> Any | None:
     panels: list[Any] = []
     for name, book, cap in zip(labels(books), books.values(), caps, strict=True):
         lowest = series is None and book is list(books.values())[-1]
-        told = f"{counted(name, book.outcome.jobs.num_rows)}: {watt_name}, mean of each time bin"
-        told += "; line: cap" if cap else ""
+        heading = f"{counted(name, book.outcome.jobs.num_rows)}: {watt_name}, mean of each time bin"
+        heading += "; line: cap" if cap else ""
         mine = [row for row in rows if row["policy"] == name]
         sources = Series("source", list(paint), list(paint.values()), legend=not panels)
         y = Axis(
@@ -74,7 +74,7 @@ def power_over_time(books: Mapping[str, Account]) -> Any | None:
             at = replace(y, field="value", end="")
             layers.append(marks.steps(cap, along, at, color=_CAP, strokeWidth=1.5))
         height = 130 if len(books) <= 2 else 90  # noqa: PLR2004 - small panels where there are many
-        panels.append(over(*layers, width=WIDTH, height=height, title=titled(told)))
+        panels.append(over(*layers, width=WIDTH, height=height, title=titled(heading)))
     if series is not None:
         panels.append(_intensity(books, last, is_carbon=first.carbon is not None))
     return on_page(beside(panels, 1, spacing=14, own=[name for name in OWN if name != "x"]))

@@ -143,9 +143,9 @@ def group_rows(books: Mapping[str, Account], column: str) -> tuple[list[Row], st
         sums: dict[str, list[float]] = {}
         for row in rows:
             label = clean(row[column], 24) if row[column] in top else _OTHERS
-            told = sums.setdefault(label, [0.0, 0])
-            told[0] += row["energy_j"] / joule
-            told[1] += row["jobs"]
+            total = sums.setdefault(label, [0.0, 0])
+            total[0] += row["energy_j"] / joule
+            total[1] += row["jobs"]
         names = [clean(group, 24) for group in order[:TOP]] + [_OTHERS]
         found += [
             {"group": g, "policy": name, "energy": sums[g][0], "jobs": int(sums[g][1])}

@@ -1,4 +1,4 @@
-"""Why jobs waited, told to people."""
+"""A report of why jobs waited."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULES = {
     "dependency": "before the job was eligible: a dependency, a begin time or a hold",
     "quota": "its virtual cluster held so much that the job would have exceeded its quota, or the "
     "log names a limit of its QOS, user or account",
-    "throttle": "so many tasks of its array ran as it allows at once (told by the log alone)",
+    "throttle": "so many tasks of its array ran as it allows at once (known from the log alone)",
     "order": "jobs behind it held the GPUs that it lacked, or a job before it still waited though "
     "there was room",
     "resources": "too few GPUs were free, even without the jobs that overtook it",
@@ -66,7 +66,7 @@ def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) ->
     Args:
         found: the waits.
         trace: whose they are.
-        job: one job that is told of first; None = none.
+        job: one job to report on first; None = none.
     """
     total = found.total()
     waited = sum(total.values())
@@ -100,10 +100,10 @@ def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) ->
 def queue_data(found: WaitCauses, trace: Trace, job: InFront | None = None) -> dict[str, Any]:
     """Return it as plain data.
 
-    Keys: ``num_jobs`` (told of), ``wait`` and ``causes`` (s in all), ``by_size``, ``by_hour``,
-    ``by_vc``, ``by_user`` (rows with waits, and the mean s of each cause), ``in_front_by_vc``,
-    ``in_front_by_user``, ``left_out``, ``rules``, ``zone`` (of the hours), ``job`` (null, or the
-    job that was asked about: `windtunnel.study.in_front.InFront`).
+    Keys: ``num_jobs`` (counted here), ``wait`` and ``causes`` (s in all), ``by_size``,
+    ``by_hour``, ``by_vc``, ``by_user`` (rows with waits, and the mean s of each cause),
+    ``in_front_by_vc``, ``in_front_by_user``, ``left_out``, ``rules``, ``zone`` (of the hours),
+    ``job`` (null, or the job that was asked about: `windtunnel.study.in_front.InFront`).
     """
     about = trace.metadata
     return {
@@ -181,11 +181,11 @@ def _headline(total: dict[str, float], waited: float) -> str:
         return "No job waited."
     ranked = sorted(total, key=lambda cause: -total[cause])
     first = ranked[0]
-    told = f"{percent(total[first] / waited)} of all waiting was for {_reason(first)}"
+    text = f"{percent(total[first] / waited)} of all waiting was for {_reason(first)}"
     second = ranked[1]
     if total[second] > 0:
-        told += f", {percent(total[second] / waited)} for {_reason(second)}"
-    return told + "."
+        text += f", {percent(total[second] / waited)} for {_reason(second)}"
+    return text + "."
 
 
 def _reason(cause: str) -> str:

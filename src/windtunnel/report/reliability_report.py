@@ -1,4 +1,4 @@
-"""A plan against failures, told to people."""
+"""A report of a plan against failures."""
 
 from __future__ import annotations
 
@@ -152,9 +152,9 @@ def _intervals(found: Plan) -> Part:
     lines = []
     for row in rows:
         is_now = row is rows[-1] and found.now is not None
-        told = " (now)" if is_now else " (best)" if row["interval"] == found.best.interval else ""
-        lines.append(Line(f"{duration(row['interval'])}{told}", _cells(row, _MEASURES[:2])))
-    words = [Line(told, [time_cell(found.intervals[word])]) for word, told in _THEORY.items()]
+        mark = " (now)" if is_now else " (best)" if row["interval"] == found.best.interval else ""
+        lines.append(Line(f"{duration(row['interval'])}{mark}", _cells(row, _MEASURES[:2])))
+    words = [Line(label, [time_cell(found.intervals[key])]) for key, label in _THEORY.items()]
     theory = Table("Formula", ["work between checkpoints"], words)
     flown = [row for row in rows if found.now is None or row is not rows[-1]]
     points = [{"name": "flown", "at": row["interval"] / 60, "share": 100 - 100 * row["goodput"]}
@@ -187,11 +187,11 @@ def _numbers(found: Plan, name: str) -> Part:
     lines = []
     for choice in choices:
         row = _row(found, choice)
-        told = " (chosen)" if getattr(choice, name) == getattr(found.best, name) else ""
+        mark = " (chosen)" if getattr(choice, name) == getattr(found.best, name) else ""
         cells = _cells(row)
         if row["late"] is not None:
             cells.append(Cell(_share(row["late"])))
-        lines.append(Line(f"{count(getattr(choice, name))}{told}", cells))
+        lines.append(Line(f"{count(getattr(choice, name))}{mark}", cells))
     columns = ["goodput", "ETTR", "of all nodes\u2019 time"]
     columns += ["late"] * (found.goal is not None and found.goal[0] == "deadline")
     if name == "drained":

@@ -100,7 +100,7 @@ class Result:
         chart: makes the Altair chart that a file may hold; None = none may.
         page: command -> the page, where it is not made of the parts.
         text: makes the text that a file of another kind holds.
-        error: why what was found is nothing; raised once it is told.
+        error: why what was found is nothing; raised once it is reported.
     """
 
     title: str
@@ -151,14 +151,14 @@ def notes_of(trace: Trace, *more: Iterable[str]) -> list[str]:
         for reason, number in about.dropped.items()
         if number
     ]
-    told = [*(note for notes in more for note in notes), *about.notes, *dropped]
-    return [clean(note, MAX_TEXT) for note in dict.fromkeys(told)]
+    sentences = [*(note for notes in more for note in notes), *about.notes, *dropped]
+    return [clean(note, MAX_TEXT) for note in dict.fromkeys(sentences)]
 
 
 def moment(trace: Trace, seconds: float) -> str:
     """Return an instant as people read it: the source's wall clock, or the time since time 0.
 
-    What no calendar has (beyond the year 9999) is told as the time since time 0, too.
+    What no calendar has (beyond the year 9999) is given as the time since time 0, too.
 
     Args:
         trace: whose epoch and zone count.

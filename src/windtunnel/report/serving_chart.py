@@ -207,6 +207,6 @@ def _panel(swept: Rows, axis: str, measure: str) -> Any:
 
 
 def sweep_chart(rows: Rows, measures: Callable[[str], Sequence[str]]) -> Any:
-    """Return every panel for paper: of each axis the measures that are told of it."""
+    """Return every panel for paper: of each axis the measures that are shown of it."""
     panels = [_panel(rows, axis, name) for axis in axes_of(rows) for name in measures(axis)]
     return on_paper(beside([one for one in panels if one is not None], 2))

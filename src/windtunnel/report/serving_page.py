@@ -96,11 +96,10 @@ def serving_page(
     tables = [("Groups", groups_table(outcome, first))] if placed is first else []
     tables.append(("Models", models_table(figures["by_model"])))
     sections.append(section("In numbers", tables, {}, label))
-    told = _share_words(figures)
     result = Result(
         title="Model serving",
         subtitle=[label, plural(len(outcome.workload), "request"), plural(first.num_gpus, "GPU")],
-        headline=told,
+        headline=_share_words(figures),
         facts=_facts(figures),
         parts=sections,
         cautions=_unplaced_words(outcome, placed),
@@ -377,6 +376,6 @@ def shares(found: Fleet) -> list[list[str]]:
 def _latencies(found: Fleet) -> Table:
     rows = []
     for one in found.llms:
-        told = {} if one.outcome is None else one.outcome.metrics()
-        rows.append([clean(one.service.name), *(_seconds(told.get(name)) for name in _FIGURES)])
+        figures = {} if one.outcome is None else one.outcome.metrics()
+        rows.append([clean(one.service.name), *(_seconds(figures.get(name)) for name in _FIGURES)])
     return table_of(["model", *_FIGURES.values()], rows)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH, MOST_HEIGHT = 900, 520
 #: Equal spans of time that a cell may begin and end at.
 BINS = 120
-#: Depths of colour that are told apart.
+#: Depths of colour that can be distinguished.
 _LEVELS = 4
 #: Kinds of models with colours of their own; the rest shares grey.
 _KINDS = 6

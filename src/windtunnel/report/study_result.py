@@ -1,4 +1,4 @@
-"""The comparison of a study, told to people: forest plots, tables and what they allow to say."""
+"""A report of a study's comparison: forest plots, tables and what they allow to say."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def study_result(results: Results, found: Paired) -> Result:
         found: its comparison.
     """
     drawings = [_drawing(found, metric, place) for place, metric in enumerate(found.metrics)]
-    told, failures = claims(found), failure_lines(results)
+    claimed, failures = claims(found), failure_lines(results)
     mind, queues = queue_lines(results)
     parts = [
-        Part("Claims", points=told or ["None: no interval excludes no change."]),
+        Part("Claims", points=claimed or ["None: no interval excludes no change."]),
         Part("Changes and their intervals", _CAPTION, drawings=drawings),
         *(
             Part(
@@ -88,7 +88,7 @@ def study_result(results: Results, found: Paired) -> Result:
     return Result(
         f"{name}{'' if name.endswith('?') else ':'} {clean(found.between)} against "
         f"{clean(found.baseline)}",
-        told[0] if told else "No claim: no interval excludes that nothing changes.",
+        claimed[0] if claimed else "No claim: no interval excludes that nothing changes.",
         parts=parts if failures else parts[:-1],
         cautions=[clean(text, MAX_TEXT) for text in mind],
         notes=[
@@ -169,8 +169,8 @@ def comparison_table(found: Paired, metric: str) -> Table:
         where, what = condition_text(found, contrast), clean(contrast.value)
         lines.append(Line(where or what, _cells(contrast), group=what if where else ""))
         if (likely := contrast.elsewhere) is not None:
-            told = [change_text(likely.estimate), interval_text(likely)]
-            cells = [Cell(text) for text in ("", "", *told, f"{likely.num_draws} traces", "")]
+            texts = [change_text(likely.estimate), interval_text(likely)]
+            cells = [Cell(text) for text in ("", "", *texts, f"{likely.num_draws} traces", "")]
             lines.append(Line("on traces like these", cells, group=what))
     sure = f"{100 * found.confidence:g} % interval"
     columns = ["Mean", clean(found.baseline), "Change", sure, f"n ({found.over})", "Verdict"]
@@ -197,8 +197,8 @@ def _difference(contrast: Contrast) -> Cell:
     if mean is None or base is None or not (is_known(mean) and is_known(base)):
         return Cell(relative)
     sign = "+" if mean >= base else MINUS
-    told = f"{sign}{metric_text(contrast.metric, abs(mean - base))}"
-    return Cell(told) if base == 0 else Cell(relative, note=told)
+    absolute = f"{sign}{metric_text(contrast.metric, abs(mean - base))}"
+    return Cell(absolute) if base == 0 else Cell(relative, note=absolute)
 
 
 def averages_table(results: Results, metrics: tuple[str, ...]) -> Table:
@@ -213,13 +213,13 @@ def averages_table(results: Results, metrics: tuple[str, ...]) -> Table:
 
 
 def _inputs(results: Results) -> list[str]:
-    """Return what was flown, a sentence a trace, and what the traces' readers told."""
+    """Return what was flown, a sentence a trace, and the notes of the traces' readers."""
     inputs = results.manifest["inputs"]
     sizes: dict[str, list[int]] = {}
-    for name, facts in inputs.items():  # what is drawn for each seed is told once
+    for name, facts in inputs.items():  # what is drawn for each seed is listed once
         sizes.setdefault(name.partition(" seed ")[0], []).append(facts["num_jobs"])
-    told = [f"{name}: {_jobs_text(of)}." for name, of in sizes.items()]
-    shown = told if len(told) <= 6 else [*told[:5], f"{len(told) - 5} more traces."]  # noqa: PLR2004
+    traces = [f"{name}: {_jobs_text(of)}." for name, of in sizes.items()]
+    shown = traces if len(traces) <= 6 else [*traces[:5], f"{len(traces) - 5} more traces."]  # noqa: PLR2004
     notes = [note for facts in inputs.values() for note in facts["notes"]]
     return [*shown, *dict.fromkeys(notes)]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from windtunnel.study.grid.store import Results
     from windtunnel.study.statistics import Interval
 
-#: Failures that are told one by one.
-_TOLD = 5
+#: Failures that are listed one by one.
+_LISTED = 5
 #: Metrics that comparisons of runs do not show: label and how many units make one shown.
 _OTHERS: dict[str, tuple[str, float, str]] = {
     "energy_j": ("Energy", 3.6e6, " kWh"),
@@ -140,7 +140,7 @@ def queue_lines(results: Results) -> tuple[list[str], list[str]]:
         if row["stability"] != STABLE:
             counts = unsure.setdefault(row["stability"], {})
             counts[clean(row["policy"])] = counts.get(clean(row["policy"]), 0) + 1
-    told = [
+    cautions = [
         f"{plural(sum(of.values()), 'run')} of {count(len(rows))} {verdict}: "
         f"{'; '.join(f'{count(number)} of {policy}' for policy, number in of.items())}. Such a "
         "mean says how long the runs were."
@@ -156,9 +156,9 @@ def queue_lines(results: Results) -> tuple[list[str], list[str]]:
     free = sum(any(FREE in note for note in row["notes"]) for row in rows)
     if free:
         notes.append(f"In {count(free)} of {plural(len(rows), 'run')}: {FREE}")
-    if rows and not told:
+    if rows and not cautions:
         notes.insert(0, f"Queue: stable in all {plural(len(rows), 'run')}.")
-    return told, notes
+    return cautions, notes
 
 
 def failure_lines(results: Results) -> list[str]:
@@ -168,8 +168,8 @@ def failure_lines(results: Results) -> list[str]:
         key = f"{row['policy']}: {_first_fact(row['error'])}"
         counts.setdefault(key, []).append(row)
     ordered = sorted(counts.items(), key=lambda item: -len(item[1]))
-    lines = [f"{plural(len(rows), 'run')}: {text}" for text, rows in ordered[:_TOLD]]
-    rest = sum(len(rows) for _, rows in ordered[_TOLD:])
+    lines = [f"{plural(len(rows), 'run')}: {text}" for text, rows in ordered[:_LISTED]]
+    rest = sum(len(rows) for _, rows in ordered[_LISTED:])
     return lines + ([f"{plural(rest, 'run')} more, for other reasons."] if rest else [])
 
 
@@ -252,8 +252,8 @@ def condition_text(found: Paired, contrast: Contrast) -> str:
     differing = [
         axis for axis in axes if len({axis_label(place, axis) for place in conditions}) > 1
     ]
-    told = [_axis_text(axis, axis_label(contrast.condition, axis)) for axis in differing]
-    return ", ".join(told)
+    texts = [_axis_text(axis, axis_label(contrast.condition, axis)) for axis in differing]
+    return ", ".join(texts)
 
 
 def _axis_text(axis: str, label: str) -> str:

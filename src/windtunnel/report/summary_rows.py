@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from windtunnel.report.measured_use import JobUse, MeasuredUse
 
 
-#: Cells that differ by less than this between two ways of counting are told as the same.
+#: Cells that differ by less than this between two ways of counting count as the same.
 SAME = 5e-4
 _STATES = {"complete": "completed", "cancel": "cancelled", "fail": "failed"}
 #: Column -> what to call it; the rest of the row follows the pattern of the names.
@@ -94,7 +94,7 @@ def exact_text(column: str, value: float | None) -> str:
 def summary_lines(summary: ClusterSummary) -> Table:
     """Return the row as a table, a line a column: its name in the file, value, n and left out.
 
-    Cells that cannot be had are told by `not_had`.
+    Cells that cannot be had are listed by `not_had`.
     """
     lines = []
     for column, (label, group) in LABELS.items():
@@ -124,18 +124,18 @@ def summary_in_short(summary: ClusterSummary) -> list[Table]:
     sizes: list[Line] = []
     ends: list[Line] = []
     for kind, name in kinds:
-        told = f"{name}: " if len(kinds) > 1 else ""
+        lead = f"{name}: " if len(kinds) > 1 else ""
         largest = "max_run_time_gpu" if kind == "gpu" else None
         times = (f"avg_run_time_{kind}", f"med_run_time_{kind}", largest)
-        sizes.append(_short(summary, f"{told}run time", times))
+        sizes.append(_short(summary, f"{lead}run time", times))
         waits = (f"avg_que_time_{kind}", f"med_que_time_{kind}", None)
-        sizes.append(_short(summary, f"{told}wait", waits))
+        sizes.append(_short(summary, f"{lead}wait", waits))
         if kind == "gpu":
-            sizes.append(_short(summary, f"{told}GPUs", ("avg_gpu_num", "med_gpu_num", "max_gpu")))
-        ends.append(_short(summary, f"{told}of the jobs", _each(f"{{}}_rate_{kind}")))
+            sizes.append(_short(summary, f"{lead}GPUs", ("avg_gpu_num", "med_gpu_num", "max_gpu")))
+        ends.append(_short(summary, f"{lead}of the jobs", _each(f"{{}}_rate_{kind}")))
         if kind == "gpu":
-            ends.append(_short(summary, f"{told}of the GPU time", _each("{}_rate_gpu_time")))
-            ends.append(_short(summary, f"{told}GPU hours", _each("{}_gpu_time")))
+            ends.append(_short(summary, f"{lead}of the GPU time", _each("{}_rate_gpu_time")))
+            ends.append(_short(summary, f"{lead}GPU hours", _each("{}_gpu_time")))
     tables = [
         Table("", ["mean", "median", "largest", "n", "left out"], sizes),
         Table("", [*_STATES.values(), "n", "left out"], ends),
@@ -257,14 +257,14 @@ def jobs_table(use: JobUse, top: int | None) -> Table:
 
 
 def _jobs_heading(facts: dict[str, Any]) -> str:
-    told = []
+    remarks = []
     if facts["unknown"]:
-        told.append(f"{count(facts['unknown'])} not in the trace")
+        remarks.append(f"{count(facts['unknown'])} not in the trace")
     if facts["without"]:
-        told.append(f"{plural(facts['without'], 'job')} more without a sample")
+        remarks.append(f"{plural(facts['without'], 'job')} more without a sample")
     if facts["left_out"]:
-        told.append(f"{plural(facts['left_out'], 'sample')} of no job")
-    return "Jobs, by the mean of each" + (f" ({', '.join(told)})" if told else "")
+        remarks.append(f"{plural(facts['left_out'], 'sample')} of no job")
+    return "Jobs, by the mean of each" + (f" ({', '.join(remarks)})" if remarks else "")
 
 
 #: Class of size -> the wider class that stands for it in short; others stay.

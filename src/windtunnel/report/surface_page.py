@@ -151,8 +151,8 @@ def _cautions(points: Sequence[Point]) -> list[str]:
     failed = [point for point in points if point.error]
     cautions = []
     if failed:
-        told = clean(failed[0].error, 400)
-        cautions.append(f"{plural(len(failed), 'run')} could not be flown; the first: {told}")
+        reason = clean(failed[0].error, 400)
+        cautions.append(f"{plural(len(failed), 'run')} could not be flown; the first: {reason}")
     unstable = sum(point.metrics.get("stability") == "unstable" for point in points)
     if unstable:
         cautions.append(

@@ -86,7 +86,7 @@ def _folded(label: str, room: int) -> list[str]:
 
 
 def _least(table: Any) -> int:
-    """Return how narrow a table can be without cutting a number, the gaps between columns told."""
+    """Return how narrow a table can be without cutting a number, gaps between columns included."""
     widths = [int(column.min_width or 0) for column in table.columns]
     return sum(widths) + 2 * len(widths)
 

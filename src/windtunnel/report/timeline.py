@@ -107,19 +107,19 @@ class Timeline:
 
     @cached_property
     def _jobs(self) -> dict[int, dict[str, Any]]:
-        """Row of each job that appears -> what is told of it, harmless texts all of them."""
+        """Row of each job that appears -> what is shown of it, harmless texts all of them."""
         outcome = self.outcome
         rows = np.union1d(outcome.flight.segment_job[self._chosen], self._waiting[0])
         texts = {name: outcome.jobs[name].take(rows).to_pylist() for name in ("job_id", *_ARGS)}
-        told: dict[int, dict[str, Any]] = {}
+        facts: dict[int, dict[str, Any]] = {}
         for at, row in enumerate(rows.tolist()):
             words = {name: column[at] for name, column in texts.items()}
-            told[row] = {
+            facts[row] = {
                 **{name: clean(word, MAX_TEXT) for name, word in words.items() if word is not None},
                 "gpus": _number(outcome.num_gpus[row]),
                 "submit_s": float(outcome.submit_time[row]),
             }
-        return told
+        return facts
 
     def _names(self) -> Iterator[bytes]:
         """Yield the names of processes and threads, in the order in which to show them."""
@@ -222,8 +222,8 @@ class Timeline:
         times, lost = _us(found.stop_time).tolist(), found.stop_lost.tolist()
         causes = found.causes[found.stop_cause].tolist()
         keys = zip(found.stop_row.tolist(), times, strict=True)
-        told = ({"cause": cause, "lost_s": s} for cause, s in zip(causes, lost, strict=True))
-        return dict(zip(keys, told, strict=True))
+        facts = ({"cause": cause, "lost_s": s} for cause, s in zip(causes, lost, strict=True))
+        return dict(zip(keys, facts, strict=True))
 
     @cached_property
     def _waiting(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

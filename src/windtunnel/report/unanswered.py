@@ -67,12 +67,12 @@ def in_short(found: Iterable[Unanswered], never: str) -> list[str]:
         never: the group whose numbers no trace has.
     """
     every = list(found)
-    told = [one.short for one in every if one.groups != (never,)]
+    sentences = [one.short for one in every if one.groups != (never,)]
     missing = sum(len(one.labels) for one in every if one.groups == (never,))
     if missing:
         group = _joined((never,))
-        told.append(f"Not told by the tables of any trace: {count(missing)} numbers ({group}).")
-    return told
+        sentences.append(f"Not in the tables of any trace: {count(missing)} numbers ({group}).")
+    return sentences
 
 
 def _joined(groups: tuple[str, ...]) -> str:

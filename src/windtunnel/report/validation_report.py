@@ -1,4 +1,4 @@
-"""How far a replay is from the record, told to people."""
+"""A report of how far a replay is from the record."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _NO_STARTS = (
     "The trace does not record when jobs started, so there are no waits, no queue and no use to "
-    "compare a replay with: what is told here is simulated only."
+    "compare a replay with: all of this is simulated."
 )
-#: Names told as evidence, and no more.
+#: Names given as evidence, and no more.
 _SHOWN = 5
 #: Points of a curve on a page.
 _POINTS = 400
@@ -79,11 +79,11 @@ def _too_full(found: Validation) -> list[str]:
     most, there = found.most_recorded, found.recorded.cluster.num_gpus
     if most <= there:
         return []
-    told = (
+    caution = (
         f"The record holds up to {count(most)} GPUs at once, of {count(there)}: no replay on this "
         "cluster can follow it there."
     )
-    return [told]
+    return [caution]
 
 
 def validation_data(
@@ -99,7 +99,7 @@ def validation_data(
     """
     rows = found.runs()
     best = rows[0]["policy"]
-    told = found.has_starts and rows[0]["n"] > 0
+    can_compare = found.has_starts and rows[0]["n"] > 0
     verdict = found.verdict(best)
     curves = found.over_time(best)
     return {
@@ -109,10 +109,10 @@ def validation_data(
         "runs": rows,
         "best": best,
         "exact": found.is_exact(best),
-        "verdict": verdict.data() if told and verdict is not None else None,
-        "by_size": found.by_size(best) if told else None,
-        "by_hour": found.by_hour(best) if told else None,
-        "over_time": {key: curves[key].tolist() for key in curves} if told else None,
+        "verdict": verdict.data() if can_compare and verdict is not None else None,
+        "by_size": found.by_size(best) if can_compare else None,
+        "by_hour": found.by_hour(best) if can_compare else None,
+        "over_time": {key: curves[key].tolist() for key in curves} if can_compare else None,
         "nodes_in_use": None
         if nodes is None
         else [{"policy": name, **one.summary()} for name, one in nodes.items()],
@@ -163,7 +163,7 @@ def _belief(verdict: Verdict) -> str:
     if verdict.stands:
         return (
             "the replay stands for the record: mean and P90 within "
-            f"{percent(MOST_OFF)}, a job's wait better told than by the median"
+            f"{percent(MOST_OFF)}, a job's wait predicted better than by the median"
         )
     return f"do not believe a what-if on it: {failure_words(verdict)}"
 
@@ -244,7 +244,7 @@ _NODES: Columns = (
     ("mean error", "error", number),
     ("correlation", "correlation", number),
 )
-#: What is told of the jobs of a size, and of those of an hour.
+#: What is shown of the jobs of a size, and of those of an hour.
 _GROUPS: Columns = (
     ("n", "n", count),
     ("mean wait", "avg_wait", time_cell),
@@ -292,12 +292,12 @@ def _over_time(time: Any, series: Mapping[str, Any], title: str, times: float = 
 
 
 def _time_part(found: Validation, best: Row) -> Part:
-    told = found.over_time(best["policy"])
+    hours = found.over_time(best["policy"])
     caption = f"Means of an hour; n = {plural(best['n'], 'job')}."
 
     def drawing(name: str, title: str, key: str, axis: str, times: float = 1) -> Drawing:
-        both = {"recorded": told[f"recorded_{key}"], "replayed": told[key]}
-        return Drawing(name, title, caption, partial(_over_time, told["time"], both, axis, times))
+        both = {"recorded": hours[f"recorded_{key}"], "replayed": hours[key]}
+        return Drawing(name, title, caption, partial(_over_time, hours["time"], both, axis, times))
 
     drawings = [
         drawing("use", "GPUs in use", "utilization", "Share of all GPUs, %", 100),

@@ -1,4 +1,4 @@
-"""How long a request would wait, told to people, with how well that has been foretold."""
+"""A report of how long a request would wait, with how well that has been predicted."""
 
 from __future__ import annotations
 
@@ -35,11 +35,14 @@ _ALIKE = {
 }
 _NO_VC = "The user counts beside a virtual cluster alone; name it, too: --vc."
 _GROWING = (
-    "Only jobs that had started by then are known: while a queue grows, waits are told too short."
+    "Only jobs that had started by then are known: while a queue grows, predicted waits are too "
+    "short."
 )
 
 
-def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trace: Trace) -> Result:
+def wait_answer(
+    request: Request, found: WaitPrediction, test: WaitBacktest, trace: Trace
+) -> Result:
     """Return the answer to "how long would this wait?"."""
     covered = test.summary()
     who = "".join(
@@ -48,25 +51,25 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
         if name is not None
     )
     asked = f"{request.gpus:g} GPU{'s' * (request.gpus != 1)}{who}"
-    same = " and the same ".join(_ALIKE[key] for key in told.by)
+    same = " and the same ".join(_ALIKE[key] for key in found.by)
     facts = [
-        Fact("Median", duration(told.quantiles[50]), exact_seconds(told.quantiles[50])),
-        Fact(f"{percent(test.coverage)} interval", _span(told.low, told.high)),
-        Fact("Starts at once", percent(told.at_once), note="within a second"),
+        Fact("Median", duration(found.quantiles[50]), exact_seconds(found.quantiles[50])),
+        Fact(f"{percent(test.coverage)} interval", _span(found.low, found.high)),
+        Fact("Starts at once", percent(found.at_once), note="within a second"),
         Fact(
             "In line now",
-            plural(told.queued_jobs, "job"),
-            note=f"for {count(told.queued_gpus)} GPUs; {count(told.held_gpus)} GPUs are held",
+            plural(found.queued_jobs, "job"),
+            note=f"for {count(found.queued_gpus)} GPUs; {count(found.held_gpus)} GPUs are held",
         ),
     ]
-    lines = [Line(f"P{p}", [time_cell(told.quantiles[p])]) for p in PERCENTS]
+    lines = [Line(f"P{p}", [time_cell(found.quantiles[p])]) for p in PERCENTS]
     table = Table("Quantile", ["wait"], lines)
     like = f" of the same {same}" if same else ""
-    lead = f"Waits of the {plural(told.alike, 'latest request')}{like}."
+    lead = f"Waits of the {plural(found.alike, 'latest request')}{like}."
     return Result(
         title=f"How long would it wait? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, asked),
-        headline=_headline(told, test, asked, covered),
+        headline=_headline(found, test, asked, covered),
         facts=facts,
         parts=[
             Part("What requests like it waited", lead, [("Quantiles", table)]),
@@ -75,13 +78,13 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
         notes=notes_of(
             trace,
             [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
-            _beyond(request, told),
+            _beyond(request, found),
             [_NO_VC] if request.user is not None and request.vc is None else [],
         ),
     )
 
 
-def wait_data(request: Request, told: WaitPrediction, test: WaitBacktest) -> dict[str, Any]:
+def wait_data(request: Request, found: WaitPrediction, test: WaitBacktest) -> dict[str, Any]:
     """Return it as plain data.
 
     Keys: ``request`` (``gpus``, ``vc``, ``user``, ``at``), ``quantiles`` (percent -> s),
@@ -96,26 +99,28 @@ def wait_data(request: Request, told: WaitPrediction, test: WaitBacktest) -> dic
             "user": request.user,
             "at": request.at,
         },
-        "quantiles": told.quantiles,
-        "interval": {"low": told.low, "high": told.high},
+        "quantiles": found.quantiles,
+        "interval": {"low": found.low, "high": found.high},
         "coverage": test.coverage,
-        "at_once": told.at_once,
-        "alike": told.alike,
-        "by": list(told.by),
-        "queued_jobs": told.queued_jobs,
-        "queued_gpus": told.queued_gpus,
-        "held_gpus": told.held_gpus,
+        "at_once": found.at_once,
+        "alike": found.alike,
+        "by": list(found.by),
+        "queued_jobs": found.queued_jobs,
+        "queued_gpus": found.queued_gpus,
+        "held_gpus": found.held_gpus,
         "backtest": {**test.summary(), "by_size": test.by_size()},
     }
 
 
-def _headline(told: WaitPrediction, test: WaitBacktest, asked: str, covered: dict[str, Any]) -> str:
-    if told.high == float("inf"):
+def _headline(
+    found: WaitPrediction, test: WaitBacktest, asked: str, covered: dict[str, Any]
+) -> str:
+    if found.high == float("inf"):
         return (
-            f"A request for {asked} would wait {duration(told.quantiles[50])} in the median; too "
+            f"A request for {asked} would wait {duration(found.quantiles[50])} in the median; too "
             "little is known for an interval."
         )
-    text = f"A request for {asked} would wait {_span(told.low, told.high)}, with "
+    text = f"A request for {asked} would wait {_span(found.low, found.high)}, with "
     text += f"{percent(test.coverage)} probability"
     if covered["n"]:
         text += f"; such intervals held {percent(covered['covered'])} of {count(covered['n'])} "
@@ -123,11 +128,11 @@ def _headline(told: WaitPrediction, test: WaitBacktest, asked: str, covered: dic
     return text + "."
 
 
-def _beyond(request: Request, told: WaitPrediction) -> list[str]:
+def _beyond(request: Request, found: WaitPrediction) -> list[str]:
     """Return that the log knows no request so large, where it knows none."""
-    if request.gpus <= told.largest:
+    if request.gpus <= found.largest:
         return []
-    largest = f"the largest asked for {told.largest:g}"
+    largest = f"the largest asked for {found.largest:g}"
     known = f"No request for so many GPUs had started by then ({largest})"
     return [f"{known}: these are waits of smaller ones, and it may never start."]
 
@@ -183,4 +188,4 @@ def _tested(test: WaitBacktest, trace: Trace) -> Part:
         f"{duration(numbers['p50_width'])}. With many waits of the same length, more of them can "
         "be at most a quantile than it says."
     )
-    return Part("How well that was foretold", lead, tables, [drawing] if rows else [])
+    return Part("How well that was predicted", lead, tables, [drawing] if rows else [])

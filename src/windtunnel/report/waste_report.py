@@ -1,4 +1,4 @@
-"""Where the GPU hours went that made nothing, told to people."""
+"""A report of where the GPU hours went that made nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CHECKPOINTS = (
     "trace does not tell."
 )
 _NO_TELEMETRY = (
-    "What was allocated but idle cannot be told without telemetry: --telemetry names DCGM or "
+    "What was allocated but idle is not known without telemetry: --telemetry names DCGM or "
     "Prometheus exports."
 )
 
@@ -89,22 +89,22 @@ def waste_data(found: Waste) -> dict[str, Any]:
 def _headline(found: Waste, kinds: Sequence[Row], whole: float, lost: float) -> str:
     if whole == 0:
         return "No job held a GPU for any time."
-    untold = sum(row["share"] or 0.0 for row in kinds if row["kind"] == "unknown")
-    if untold >= 1:
+    unknown = sum(row["share"] or 0.0 for row in kinds if row["kind"] == "unknown")
+    if unknown >= 1:
         return f"Jobs held {gpu_time(whole)}; how they ended, the trace does not tell."
     worst = max((row for row in kinds if row["kind"] in LOST), key=_held, default=None)
-    told = f"Of {gpu_time(whole)} that jobs held, {percent(lost / whole)} went to jobs that did "
-    told += "not complete"
+    text = f"Of {gpu_time(whole)} that jobs held, {percent(lost / whole)} went to jobs that did "
+    text += "not complete"
     if worst is not None and worst["gpu_time"] > 0:
         part = "most" if worst["gpu_time"] > lost / 2 else "the largest part"
-        told += f", {part} of it ({percent(worst['share'])} of all) to jobs that "
-        told += _verb(worst["kind"])
-    if untold > 0:
-        told += f"; how the jobs ended that held {percent(untold)} is not known"
+        text += f", {part} of it ({percent(worst['share'])} of all) to jobs that "
+        text += _verb(worst["kind"])
+    if unknown > 0:
+        text += f"; how the jobs ended that held {percent(unknown)} is not known"
     idle = found.idleness()
     if idle is not None and idle["gpu_time"] > 0:
-        told += f"; where telemetry looks, {percent(idle['idle'] / idle['gpu_time'])} was idle"
-    return told + "."
+        text += f"; where telemetry looks, {percent(idle['idle'] / idle['gpu_time'])} was idle"
+    return text + "."
 
 
 def _verb(kind: str) -> str:

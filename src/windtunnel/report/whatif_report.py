@@ -1,4 +1,4 @@
-"""What would change, told to people."""
+"""A report of what would change."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Res
             f"The intervals rest on {found.num_blocks} {_blocks(found)} alone: too few to trust "
             f"them ({LEAST_DRAWS} would do; --blocks users draws users instead)."
         )
-    told = [
+    method = [
         _drawn_words(found),
         _SIMULATED if found.recorded is None else _WITH_ERROR,
         f"As it is: {_flown(found.before)}.",
@@ -94,7 +94,7 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Res
         facts=_facts(by),
         parts=[_table_part(found, rows), _size_part(found)],
         cautions=cautions,
-        notes=notes_of(trace, told, notes, runs),
+        notes=notes_of(trace, method, notes, runs),
     )
 
 
@@ -168,10 +168,10 @@ def _cluster_note(found: FewestNodes, what: str) -> str:
 
 def _fewest(found: FewestNodes, what: str, limit: float) -> str:
     verb = "keeps" if found.num_nodes == 1 else "keep"
-    told = f"{plural(found.num_nodes, what)} {verb} P90 of the waits at {duration(found.p90_wait)}"
+    text = f"{plural(found.num_nodes, what)} {verb} P90 of the waits at {duration(found.p90_wait)}"
     if found.num_nodes == 1:
-        return told + "; fewer there cannot be."
-    return told + f"; one fewer does not keep it to {duration(limit)}."
+        return text + "; fewer there cannot be."
+    return text + f"; one fewer does not keep it to {duration(limit)}."
 
 
 def _span(found: FewestNodes, what: str) -> str:
@@ -237,15 +237,15 @@ def _headline(found: WhatIf, by: dict[str, Row]) -> str:
         return f"With {changes}: no job finishes in both runs."
     if row["change"] == 0:
         return f"With {changes}, the mean wait would stay {duration(row['before'])}."
-    told = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
-    told += f"{duration(row['before'])}"
+    text = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
+    text += f"{duration(row['before'])}"
     if row["recorded"] is not None:
-        told += f" (recorded: {duration(row['recorded'])})"
+        text += f" (recorded: {duration(row['recorded'])})"
     if row["low"] is not None:
         sure = row["low"] > 0 or row["high"] < 0
         span = f"{_signed(row['low'])} to {_signed(row['high'])}"
-        told += f", change {span}" if sure else f"; the change is not sure ({span})"
-    return told + "."
+        text += f", change {span}" if sure else f"; the change is not sure ({span})"
+    return text + "."
 
 
 def _facts(by: dict[str, Row]) -> list[Fact]:

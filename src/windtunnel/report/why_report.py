@@ -90,9 +90,9 @@ def why_result(job: str, run: dict[str, Any], rows: pa.Table) -> Result:
         what: sum(piece.verdict == verdict for piece in found)
         for verdict, what in (("preempted", "for others"), ("interrupted", "by outages"))
     }
-    told = [f"{plural(number, 'time')} {what}" for what, number in stops.items() if number]
-    if told:
-        headline += f"; it was stopped {' and '.join(told)}, and waited {duration(again)} more"
+    stopped = [f"{plural(number, 'time')} {what}" for what, number in stops.items() if number]
+    if stopped:
+        headline += f"; it was stopped {' and '.join(stopped)}, and waited {duration(again)} more"
     share = [
         (cause_of(*cause), duration(seconds), f"{seconds / all_waits:.1%}")
         for cause, seconds in by_cause.items()

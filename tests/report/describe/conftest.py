@@ -15,9 +15,9 @@ import described_traces
 
 
 @pytest.fixture(scope="session")
-def told() -> Description:
+def full() -> Description:
     """A trace that tells everything that jobs can tell."""
-    return describe_trace(described_traces.told())
+    return describe_trace(described_traces.full())
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ def trace_of(columns: dict[str, Any], **about: Any) -> Trace:
     return Trace(table, TraceMetadata(**known))
 
 
-def told() -> Trace:
+def full() -> Trace:
     """Return ten jobs that tell everything; run times 1 to 10 h, waits 0 to 9 min.
 
     GPUs 1, 1, 2, 2, 4, 4, 8, 8, 16 and one CPU job; of them two dropped.

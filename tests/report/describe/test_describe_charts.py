@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from described_traces import HOUR, bare, told, trace_of
+from described_traces import HOUR, bare, full, trace_of
 
 from windtunnel.report.figures import of_trace as charts
 from windtunnel.report.figures.sources import Look, Sources
@@ -13,7 +13,7 @@ from windtunnel.traces.open import open_trace
 
 @pytest.fixture(scope="module")
 def source() -> Sources:
-    return Sources.of([told()])
+    return Sources.of([full()])
 
 
 @pytest.fixture(scope="module")

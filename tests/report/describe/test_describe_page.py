@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from described_traces import HELD_MINUTES, held, told, trace_of
+from described_traces import HELD_MINUTES, full, held, trace_of
 from page_reader import Reader, read_alone
 
 from windtunnel.report.describe_figures import FIGURES
@@ -46,8 +46,8 @@ def checked(html: str) -> Reader:
 
 
 @pytest.fixture(scope="module")
-def page(told: Description) -> str:
-    return page_of(told)
+def page(full: Description) -> str:
+    return page_of(full)
 
 
 def test_the_page_stands_alone_and_tells_everything(page: str) -> None:
@@ -129,7 +129,7 @@ def test_a_single_job_has_a_page(gpus: float | None) -> None:
 def test_hostile_names_stay_text() -> None:
     count = 4 * len(HOSTILE)
     names = [HOSTILE[i % len(HOSTILE)] for i in range(count)]
-    jobs = told().jobs
+    jobs = full().jobs
     few = [i % jobs.num_rows for i in range(count)]
     columns = {
         **jobs.take(few).to_pydict(),

@@ -37,26 +37,26 @@ def tables_of(found: Description, title: str = "", *, whole: bool) -> list[Table
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("whole", [False, True])
 def test_tables_fit_the_screen_without_a_wrapped_number(
-    told: Description, width: int, *, whole: bool
+    full: Description, width: int, *, whole: bool
 ) -> None:
-    for table in tables_of(told, whole=whole):
+    for table in tables_of(full, whole=whole):
         lines = printed(table, width).splitlines()
         assert max(map(len, lines)) <= width
-    (headlines,) = tables_of(told, "Headline", whole=whole)
+    (headlines,) = tables_of(full, "Headline", whole=whole)
     lines = [line.strip() for line in printed(headlines, width).splitlines()]
     filled = [line for line in lines if line]
     assert len(filled) == len({*filled})  # no line is the rest of another
     assert len(filled) == 2 + len(headlines.lines) + len({line.group for line in headlines.lines})
 
 
-def test_the_whole_row_names_the_columns_of_the_file(told: Description) -> None:
-    (table,) = tables_of(told, "The cluster", whole=True)
+def test_the_whole_row_names_the_columns_of_the_file(full: Description) -> None:
+    (table,) = tables_of(full, "The cluster", whole=True)
     text = printed(table)
-    assert all(column in text for column in told.summary.row if column != "id")
+    assert all(column in text for column in full.summary.row if column != "id")
 
 
-def test_published_numbers_stand_under_their_own_heading(told: Description) -> None:
-    (table,) = tables_of(told, "Headline", whole=False)
+def test_published_numbers_stand_under_their_own_heading(full: Description) -> None:
+    (table,) = tables_of(full, "Headline", whole=False)
     lines = printed(table).splitlines()
     assert lines[0].split() == ["this", "trace", "n", "PAI,", "published"]
     (line,) = [line for line in lines if "gangs" in line]
@@ -90,8 +90,8 @@ def test_rows_are_folded_only_where_that_saves_one() -> None:
     assert (first["vc"], rest["vc"], rest["num_jobs"]) == ("0", "3 others", 6)
 
 
-def test_a_sentence_tells_what_the_trace_tells(told: Description, bare: Description) -> None:
-    assert in_a_sentence(told) == (
+def test_a_sentence_tells_what_the_trace_tells(full: Description, bare: Description) -> None:
+    assert in_a_sentence(full) == (
         "10 jobs of 4 users in 1 h 30 m held 325\u00a0GPU\u00a0h on 64 GPUs. "
         "Half of them ran for 5 h 30 m or less, half waited for 4 m 30 s or less."
     )

@@ -24,11 +24,11 @@ def test_every_claim_has_a_short_label_of_its_own() -> None:
     assert set(GROUPS[NOT_IN_TRACES]) == set(NOT_IN_TABLES)
 
 
-def test_rows_are_what_can_be_had_in_groups(told: Description) -> None:
-    lines = headline_rows.headlines_table(told.headlines).lines
+def test_rows_are_what_can_be_had_in_groups(full: Description) -> None:
+    lines = headline_rows.headlines_table(full.headlines).lines
     keys = {label: key for group in GROUPS.values() for key, label in group.items()}
     by_key = {keys[line.label]: line.cells for line in lines}
-    assert set(by_key) == {one.key for one in told.headlines if one.value is not None}
+    assert set(by_key) == {one.key for one in full.headlines if one.value is not None}
     groups = [line.group for line in lines]
     assert groups == sorted(groups, key=list(GROUPS).index)
     # Waits of the nine GPU jobs 0 to 8 min: P90 is 7.2 min; the CPU job waits 9: 8.1 min.
@@ -73,7 +73,7 @@ def test_short_reasons_name_few_and_count_many() -> None:
     assert in_short(found, NOT_IN_TRACES) == [
         "The trace has no nodes: cores.",
         "The trace has no tasks: 3 numbers (use and nodes).",
-        "Not told by the tables of any trace: 2 numbers (models and simulations).",
+        "Not in the tables of any trace: 2 numbers (models and simulations).",
     ]
     assert found[1].full == "The trace has no tasks: one; two; three."
     assert unanswered([]) == in_short([], NOT_IN_TRACES) == []

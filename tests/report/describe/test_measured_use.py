@@ -86,7 +86,7 @@ def _rows(table: Table) -> list[tuple[str, ...]]:
     return [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
 
 
-def test_a_trace_without_holdings_says_why_jobs_cannot_be_told(minutes: Path) -> None:
+def test_a_trace_without_holdings_says_why_jobs_are_not_known(minutes: Path) -> None:
     use = measured_use(bare(), minutes)
     assert use.jobs == {}
     assert "which job held which GPU" in use.why_no_jobs
@@ -120,7 +120,7 @@ def test_jobs_that_samples_name_are_joined_by_name(tmp_path: Path) -> None:
     assert heading == "Jobs, by the mean of each (1 not in the trace, 1 job more without a sample)"
 
 
-def test_no_room_for_temporary_files_is_told(
+def test_no_room_for_temporary_files_is_reported(
     minutes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:

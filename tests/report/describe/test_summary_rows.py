@@ -20,8 +20,8 @@ def test_every_column_of_the_file_has_one_label() -> None:
     assert len(labels) == len(set(labels))
 
 
-def test_lines_hold_value_n_and_left_out(told: Description) -> None:
-    lines = {line.cells[0].text: line for line in summary_rows.summary_lines(told.summary).lines}
+def test_lines_hold_value_n_and_left_out(full: Description) -> None:
+    lines = {line.cells[0].text: line for line in summary_rows.summary_lines(full.summary).lines}
     shown = {name: [cell.text for cell in line.cells[1:]] for name, line in lines.items()}
     # Nine GPU jobs of 1 to 9 h, one CPU job of 10 h.
     assert shown["job_num"] == ["10", "", ""]
@@ -38,8 +38,8 @@ def test_lines_hold_value_n_and_left_out(told: Description) -> None:
     assert lines["avg_que_time_gpu"].cells[1].title == "240 s"
 
 
-def test_in_short_shows_the_same_numbers(told: Description) -> None:
-    sizes, ends = summary_rows.summary_in_short(told.summary)
+def test_in_short_shows_the_same_numbers(full: Description) -> None:
+    sizes, ends = summary_rows.summary_in_short(full.summary)
     rows = {line.label: [cell.text for cell in line.cells] for line in (*sizes.lines, *ends.lines)}
     assert rows["GPU jobs: run time"] == ["5 h 00 m", "5 h 00 m", "9 h 00 m", "9", "0"]
     assert rows["GPU jobs: GPUs"] == ["5.11", "4.00", "16", "9", "0"]
@@ -65,12 +65,12 @@ def test_a_nameless_table_is_no_number_that_cannot_be_had() -> None:
     assert not [label for _, _, label in summary_rows.not_had(summary) if "id" in label.split()]
 
 
-def test_differences_are_told_where_they_can_be_seen(told: Description) -> None:
-    row = dict(told.summary.row)
+def test_differences_are_found_where_they_can_be_seen(full: Description) -> None:
+    row = dict(full.summary.row)
     row |= {"avg_run_time_gpu": row["avg_run_time_gpu"] * 1.001, "max_gpu": None}
     row |= {"avg_que_time_gpu": row["avg_que_time_gpu"] * 1.0001}
-    other = type(told.summary)(row, told.summary.n, told.summary.left_out, {})
-    found = summary_rows.differences(told.summary, other)
+    other = type(full.summary)(row, full.summary.n, full.summary.left_out, {})
+    found = summary_rows.differences(full.summary, other)
     assert list(found) == ["avg_run_time_gpu", "max_gpu"]
     assert found["max_gpu"] == (16.0, None)
 

@@ -153,8 +153,8 @@ def test_published_curves_have_their_traces_colour_and_keep_their_name(data_dir:
     scales = [c["scale"] for c in found(spec, "color") if isinstance(c, dict) and c.get("legend")]
     entries = dict(zip(scales[0]["domain"], scales[0]["range"], strict=True))
     assert entries == {
-        "Kalos: P50 101.4, max 600 W (n not told)": SERIES[0][0],
-        "Seren: P50 96.45, max 558 W (n not told)": SERIES[1][0],
+        "Kalos: P50 101.4, max 600 W (n not reported)": SERIES[0][0],
+        "Seren: P50 96.45, max 558 W (n not reported)": SERIES[1][0],
     }
     assert [{"value": 400.0}] in found(spec, "values")  # the mark at the TDP
     dots = [v for v in found(spec, "values") if v and isinstance(v[0], dict) and "c" in v[0]]

@@ -38,7 +38,7 @@ def curve(found: list[dict[str, Any]], value: str = "count") -> dict[float, Any]
     return {row["x"]: row[value] for row in found}
 
 
-def told(name: str, sources: Sources) -> dict[tuple[str, str], tuple[int | None, int, str]]:
+def parts_of(name: str, sources: Sources) -> dict[tuple[str, str], tuple[int | None, int, str]]:
     """Return (title, trace) -> n, left out, why of every part."""
     parts = data(name, sources).parts
     return {(p.title, p.trace): (p.n, p.left_out, p.why) for p in parts}
@@ -59,7 +59,7 @@ def test_cpu_jobs_have_a_panel_of_their_own_up_to_nine_hours(both: Sources) -> N
     found = rows("cdf_job_jobtime", both, "b")
     assert [row["x"] for row in found] == [2.0**k for k in range(16)]
     assert [row["count"] for row in found[:5]] == [0, 0, 0, 1, 1]
-    assert told("cdf_job_jobtime", both)["Run time of CPU jobs", "bare"] == (
+    assert parts_of("cdf_job_jobtime", both)["Run time of CPU jobs", "bare"] == (
         *(0, 0, "no CPU job has a run time"),
     )
 
@@ -77,7 +77,7 @@ def test_a_thinned_step_curve_keeps_every_step_and_every_power_of_two(both: Sour
     assert [row["x"] for row in found] == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1023, 1024]
 
 
-def test_gpus_beyond_the_last_tick_are_told(make_trace: Callable[..., Trace]) -> None:
+def test_gpus_beyond_the_last_tick_are_noted(make_trace: Callable[..., Trace]) -> None:
     big = make_trace({"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [2048, 1]})
     notes = data("cdf_job_gpunum", Sources.of([big])).notes
     assert "hand: 50 % of the jobs is of jobs with more than 1,024 GPUs." in notes
@@ -98,7 +98,7 @@ def test_states_follow_the_published_definition(both: Sources) -> None:
 
 
 def test_a_trace_without_status_is_left_out_with_a_note(both: Sources) -> None:
-    assert told("bar_job_state", both)["Jobs by final state", "bare"] == (
+    assert parts_of("bar_job_state", both)["Jobs by final state", "bare"] == (
         *(0, 0, "the trace tells no status"),
     )
     assert data("bar_job_state", both).table is not None
@@ -121,7 +121,7 @@ def test_run_times_and_waits_have_a_curve_a_workload(both: Sources) -> None:
     waits = rows("cdf_job_duration_queue", both, "b")
     by_eval = curve([row for row in waits if row["workload"] == "eval"])
     assert (by_eval[1], by_eval[2], by_eval[32], by_eval[64]) == (1, 2, 2, 3)
-    assert told("cdf_job_duration_queue", both)["wait", "hand"] == (
+    assert parts_of("cdf_job_duration_queue", both)["wait", "hand"] == (
         *(5, 1, "1 job without workload"),
     )
 
@@ -170,9 +170,9 @@ def test_gangs_are_shares_of_tasks(both: Sources) -> None:
 def test_waits_are_split_by_request_and_by_type(both: Sources) -> None:
     found = rows("wait_by_request", both, "a")
     sizes = {row["sharing"]: row["n"] for row in found}
-    assert sizes == {"no GPU": 1, "[0.5, 1) GPU": 1, "1 GPU": 3, "> 1 GPU": 1, "not told": 1}
+    assert sizes == {"no GPU": 1, "[0.5, 1) GPU": 1, "1 GPU": 3, "> 1 GPU": 1, "not recorded": 1}
     types = {row["gpu_type"]: row["n"] for row in rows("wait_by_gpu_type", both, "a")}
-    assert types == {"T4": 2, "V100": 2, "not told": 1}
+    assert types == {"T4": 2, "V100": 2, "not recorded": 1}
 
 
 def test_a_wait_is_compared_with_the_completion_time_by_half(both: Sources) -> None:
@@ -205,7 +205,7 @@ def test_classes_add_up_to_all_gpu_jobs(both: Sources) -> None:
 def test_completed_jobs_only_make_run_times_by_type(both: Sources) -> None:
     found = rows("runtime_by_gpu_type", both, "a")
     assert {row["gpu_type"]: row["n"] for row in found} == {"T4": 1, "V100": 1}
-    _, left_out, why = told("runtime_by_gpu_type", both)["run time by GPU type", "hand"]
+    _, left_out, why = parts_of("runtime_by_gpu_type", both)["run time by GPU type", "hand"]
     assert (left_out, why) == (4, "4 jobs that did not complete")
 
 
@@ -240,9 +240,9 @@ def test_overuse_of_jobs_is_that_of_the_headlines(hand: Trace) -> None:
     trace = replace(hand, tasks=tasks)
     sources = Sources.of([trace])
     found = {row["resource"]: row for row in rows("overuse", sources, "b")}
-    told_of = {line.key: line for line in headlines(trace)}
+    by_key = {line.key: line for line in headlines(trace)}
     for name, key in (("CPU", "cpu"), ("memory", "mem")):
-        headline = told_of[f"overuse_jobs_{key}"]
+        headline = by_key[f"overuse_jobs_{key}"]
         assert headline.value is not None
         assert found[name]["percent"] == 100 * headline.value
         assert found[name]["n"] == headline.n == 2
@@ -329,14 +329,14 @@ def test_a_kind_of_node_tells_how_many_there_are(hand: Trace) -> None:
 
 @pytest.mark.slow
 def test_every_figure_tells_every_trace_in_every_panel(both: Sources) -> None:
-    for told_of in report(collect(both, list(FIGURES.values()))):
-        use = told_of["name"] in ("cdf_resource_util", "cdf_temperature", "cdf_power")
-        assert told_of["drawn"] is not use
-        titles = {part["title"] for part in told_of["parts"]}
+    for answer in report(collect(both, list(FIGURES.values()))):
+        use = answer["name"] in ("cdf_resource_util", "cdf_temperature", "cdf_power")
+        assert answer["drawn"] is not use
+        titles = {part["title"] for part in answer["parts"]}
         for title in titles - {"GPU utilisation"}:
-            traces = {part["trace"] for part in told_of["parts"] if part["title"] == title}
+            traces = {part["trace"] for part in answer["parts"] if part["title"] == title}
             assert traces == ({"all"} if use else {"hand", "bare"})
-        for part in told_of["parts"]:
+        for part in answer["parts"]:
             assert part["panel"] or part["why"]
             assert bool(part["n"]) == bool(part["panel"])
 
@@ -421,16 +421,16 @@ def test_a_name_that_says_that_there_is_none_is_a_name(make_trace: Callable[...,
         "start_time": [1.0] * 4,
         "duration": [1.0] * 4,
         "num_gpus": [1.0] * 4,
-        "gpu_type": ["not told", "not told", None, "T4"],
+        "gpu_type": ["not recorded", "not recorded", None, "T4"],
         "workload": ["(none)", "(none)", None, "eval"],
     }
     sources = Sources.of([make_trace(odd)])
     shares = {row["class"]: row["num_jobs"] for row in rows("job_share", sources, "b")}
-    assert shares == {"not told (2)": 2, "T4": 1, "not told": 1}
+    assert shares == {"not recorded (2)": 2, "T4": 1, "not recorded": 1}
     waits = {row["gpu_type"]: row["n"] for row in rows("wait_by_gpu_type", sources, "a")}
     assert waits == shares
     runs = {row["workload"]: row["n"] for row in rows("cdf_job_duration_queue", sources, "a")}
     assert runs == {"(none) (2)": 2, "eval": 1}
-    assert told("cdf_job_duration_queue", sources)["run time", "hand"] == (
+    assert parts_of("cdf_job_duration_queue", sources)["run time", "hand"] == (
         *(3, 1, "1 job without workload"),
     )

@@ -73,15 +73,15 @@ def test_every_figure_is_drawn_or_has_a_reason(make_trace: Callable[..., Trace],
     sources = Sources.of([make_trace(ODD[name], name)])
     look = look_of(sources)
     found = collect(sources, list(FIGURES.values()))
-    for one, told in zip(found, report(found), strict=True):
+    for one, figure in zip(found, report(found), strict=True):
         if one.data.table is None:
-            assert told["reason"]
-            assert told["drawn"] is False
+            assert figure["reason"]
+            assert figure["drawn"] is False
         else:
-            assert any(part["panel"] and part["n"] for part in told["parts"])
+            assert any(part["panel"] and part["n"] for part in figure["parts"])
             one.figure.plan.draw(one.data.table, look).to_dict()
     if name in ("no jobs", "nothing known"):
-        assert not any(told["drawn"] for told in report(found))
+        assert not any(figure["drawn"] for figure in report(found))
 
 
 @pytest.mark.slow

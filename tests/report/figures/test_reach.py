@@ -1,4 +1,4 @@
-"""What is in the data is seen: axes reach it, no line bridges a gap, and what is off is told."""
+"""What is in the data is seen: axes reach it, no line bridges a gap, and what is off is noted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_request_that_all_tasks_share_is_on_the_axis(hand: Trace) -> None:
     assert len(axis["axis"]["values"]) >= 2
 
 
-def test_tasks_beyond_the_last_point_are_told(hand: Trace) -> None:
+def test_tasks_beyond_the_last_point_are_noted(hand: Trace) -> None:
     tasks = changed(hand.tasks, mem_gib=[16.0, 16.0, 1e6], read=[1.0, 2.0**50, 2.0**50])
     sources = Sources.of([replace(hand, tasks=tasks)])
     notes = FIGURES["request_usage"].plan.collect(sources).notes
@@ -149,7 +149,7 @@ def test_hours_that_are_mostly_empty_show_their_mean_and_tell_the_rest(
     ) in notes
 
 
-def test_waits_beyond_the_completion_time_are_told(make_trace: Callable[..., Trace]) -> None:
+def test_waits_beyond_the_completion_time_are_noted(make_trace: Callable[..., Trace]) -> None:
     jobs = {
         "submit_time": [0.0, 0.0],
         "start_time": [30.0, 1.0],

@@ -38,7 +38,7 @@ MANY = 1000
 #: Ticks with a number each that fit below a panel.
 _MOST_TICKS = 6
 _WHOLE = 100.0
-#: Room for the names beside a chart, px, where none is told.
+#: Room for the names beside a chart, px, where none is given.
 _NAMES = 150.0
 _LEFT_OUT = ("names", "ordinal")
 

@@ -1,7 +1,7 @@
 """The marks: each a table of rows with two axes, as layers to be put over each other.
 
 What they take is the same everywhere: ``rows``, or what `arrange.data` made of them where charts
-share rows; the axes; ``series``, which gives the colour; ``tips``, told under the pointer;
+share rows; the axes; ``series``, which gives the colour; ``tips``, shown under the pointer;
 ``where``, a Vega expression that chooses rows (empty = all); ``channels``, more encodings; and
 ``style``, Vega's properties of the mark.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windtunnel.report.chart.axes import Axis
     from windtunnel.report.chart.series import Series
 
-#: Column -> (title, format) of what is told under the pointer; format "" = text.
+#: Column -> (title, format) of what is shown under the pointer; format "" = text.
 Tips = dict[str, tuple[str, str]]
 _GUIDE: dict[str, Any] = {"color": MUTED[0], "strokeDash": [2, 3]}
 #: Columns of a box plot, in order.
@@ -166,9 +166,9 @@ def texts(
     """Return a text a row, from the column ``text``; of numbers in the format ``form``."""
     import altair as alt
 
-    told = alt.Text(f"{text}:Q", format=form) if form else alt.Text(f"{text}:N")
+    label = alt.Text(f"{text}:Q", format=form) if form else alt.Text(f"{text}:N")
     return mark(
-        rows, "text", x, y, series=series, where=where, style=style, text=told, **(channels or {})
+        rows, "text", x, y, series=series, where=where, style=style, text=label, **(channels or {})
     )
 
 

@@ -16,7 +16,7 @@ PAGE_FONT, FONT = 12.0, 10.0
 _NARROW, _SMALL, _DIGIT, _CAPITAL, _WIDE = 0.34, 0.54, 0.57, 0.7, 0.9
 #: Room that a legend's symbol takes beside its text, px.
 _SYMBOL = 34.0
-#: Room of a legend where none is told: the width of a chart on a page, px.
+#: Room of a legend where none is given: the width of a chart on a page, px.
 _ROOM = 352.0
 
 

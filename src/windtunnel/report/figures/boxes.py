@@ -30,8 +30,8 @@ def _gpus(series: Series) -> Answer:
     beyond = sum(sum(answer.table[name].to_pylist()) for name in ("outliers_low", "outliers_high"))
     notes = chosen.notes
     if beyond:
-        told = "lie beyond the whiskers (1.5 interquartile ranges) and are not drawn."
-        notes = (*notes, f"{beyond:,} jobs {told}")
+        whiskers = "the whiskers (1.5 interquartile ranges)"
+        notes = (*notes, f"{beyond:,} jobs lie beyond {whiskers} and are not drawn.")
     return replace(answer, notes=notes)
 
 

@@ -301,7 +301,7 @@ def report(found: Sequence[Collected]) -> list[dict[str, Any]]:
     Returns:
         One dict a figure: ``name``, ``title``, ``set``, ``drawn`` (bool), ``reason`` (why not;
         empty where drawn), ``parts`` (list of ``trace``, ``panel`` (None = not drawn), ``title``,
-        ``n`` (None = not told), ``left_out``, ``why``), ``notes``.
+        ``n`` (None = not reported), ``left_out``, ``why``), ``notes``.
     """
     return [
         {

@@ -40,7 +40,7 @@ MOST = 8
 #: Thresholds of wait / completion time.
 _RATIOS = tuple(i / 50 for i in range(51))
 #: What jobs without the property are called in a figure.
-UNTOLD = "not told"
+UNRECORDED = "not recorded"
 
 
 def _draw_run_times(table: pa.Table, look: Look) -> Any:
@@ -101,8 +101,8 @@ def _waits(series: Series, by: str, where: str) -> Answer:
 
 
 def _names_of(groups: Sequence[str]) -> list[str]:
-    """Return harmless names of groups, none of them `UNTOLD`: a trace may use that word itself."""
-    return labels([UNTOLD, *groups])[1:]
+    """Return harmless names of groups, none of them `UNRECORDED`, which a trace may use, too."""
+    return labels([UNRECORDED, *groups])[1:]
 
 
 def with_unit(table: pa.Table, by: str) -> pa.Table:
@@ -147,7 +147,7 @@ def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
     found = table.to_pylist()
     sizes = {row[by]: row["n"] for row in found if row["n"]}
     real = [name for name in sizes if name != NONE]
-    names = dict(zip(real, _names_of(real), strict=True)) | {NONE: UNTOLD}
+    names = dict(zip(real, _names_of(real), strict=True)) | {NONE: UNRECORDED}
     if len(real) > most:
         kept = set(sorted(real, key=lambda name: -sizes[name])[: most - 1])
         names |= {name: f"{len(real) - len(kept)} others" for name in real if name not in kept}
@@ -162,7 +162,7 @@ def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
         for count in ("count", "n", "left_out", "unsized"):
             sums[key][count] += row[count]
     order = list(dict.fromkeys(name for name, _ in sums))
-    order.sort(key=lambda name: name.endswith(" others") or name == UNTOLD)
+    order.sort(key=lambda name: name.endswith(" others") or name == UNRECORDED)
     merged = sorted(sums.values(), key=lambda row: (order.index(row[by]), row["x"]))
     for row in merged:
         row["percent"] = 100.0 * row["count"] / row["n"]
@@ -239,9 +239,9 @@ def _shares(table: pa.Table, by: str) -> Answer:
     rest = sum(row["num_jobs"] for row in real) - sum(counts.values())
     if rest:
         counts[f"{len(real) - len(kept)} others"] = rest
-    untold = sum(row["num_jobs"] for row in found if row[by] == NONE)
-    if untold:
-        counts[UNTOLD] = untold
+    unrecorded = sum(row["num_jobs"] for row in found if row[by] == NONE)
+    if unrecorded:
+        counts[UNRECORDED] = unrecorded
     drawn = [
         {"class": name, "num_jobs": jobs, "percent": 100 * jobs / n, "n": n, "left_out": 0}
         for name, jobs in counts.items()
@@ -274,7 +274,7 @@ def _complete(found: list[Row]) -> list[Row]:
     known = [name if name == "no GPU" else f"{name} GPU" for name in SHARING]
     names.sort(
         key=lambda name: (
-            name == UNTOLD,
+            name == UNRECORDED,
             name.endswith(" others"),
             known.index(name) if name in known else 0,
         )

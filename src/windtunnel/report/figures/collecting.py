@@ -105,8 +105,8 @@ class FigureData:
         reasons: dict[str, dict[str, None]] = {}
         for part in self.parts:
             reasons.setdefault(part.why, {})[part.trace] = None
-        told = (f"{', '.join(traces)}: {why}" for why, traces in reasons.items())
-        return "; ".join(told) or "there is no trace"
+        causes = (f"{', '.join(traces)}: {why}" for why, traces in reasons.items())
+        return "; ".join(causes) or "there is no trace"
 
 
 def across(*measures: Measure) -> Callable[[Sources], FigureData]:

@@ -63,7 +63,7 @@ def with_n(rows: Sequence[Row], series: str) -> dict[str, str]:
         name = row[series]
         if name not in found:
             n = row["n"]
-            found[name] = f"{name} (n not told)" if n is None else counted(name, n)
+            found[name] = f"{name} (n not reported)" if n is None else counted(name, n)
     return found
 
 

@@ -116,8 +116,8 @@ def _overuse(series: Series, unit: Any) -> Answer:
     else:
         table, as_published = jobs_against_use(tasks, series.trace.nodes)
     # The published sums count what is unknown as 0; of what nobody knows anything there is no bar.
-    told = known_columns(tasks, [name for r in RESOURCES for name in (r.asked, r.used)])
-    both = [r.name for r in RESOURCES if {r.asked, r.used} <= told]
+    known = known_columns(tasks, [name for r in RESOURCES for name in (r.asked, r.used)])
+    both = [r.name for r in RESOURCES if {r.asked, r.used} <= known]
     table = table.filter(pc.is_in(table["resource"], value_set=pa.array(both, pa.string())))
     table = table.filter(pc.greater(table["n"], 0))
     found = table.to_pylist()

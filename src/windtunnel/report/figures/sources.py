@@ -110,7 +110,7 @@ GAP = 16.0
 EDGE = 7.0
 #: Room for a panel's y axis: title, labels and ticks, px.
 AXIS = 48.0
-#: Dash patterns, so that curves are told apart without colour.
+#: Dash patterns, so that curves are distinguished without colour.
 DASHES: tuple[tuple[float, ...], ...] = (
     (1, 0),
     (6, 2),

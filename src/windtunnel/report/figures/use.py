@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: Thermal design power of an A100 SXM4, W: the mark in AcmeTrace's figure 9a.
 TDP = 400.0
-#: A computed median may differ so much, relative, from the published one before it is told.
+#: A computed median may differ so much, relative, from the published one before it is noted.
 _CLOSE = 0.01
 _SHOWN = {
     "gpu_util": "GPU",
@@ -242,7 +242,7 @@ def _entry(row: Row, unit: str, largest: float | None, many: bool, alone: bool) 
     """Return a curve's legend entry; the trace stands at the axis where it is the only one."""
     names = [row["trace"]] if not (many and alone) else []
     names += [_SHOWN[row["metric"]]] if many else []
-    n = "n not told" if row["n"] is None else f"n = {row['n']:,}"
+    n = "n not reported" if row["n"] is None else f"n = {row['n']:,}"
     most = "" if largest is None else f", max {largest:,.0f}"
     return f"{', '.join(names)}: P50 {row['p50']:,.4g}{most} {unit} ({n})"
 
@@ -263,7 +263,7 @@ def _paint(series: dict[str, Row], look: Look) -> dict[str, tuple[str, list[floa
 def colour_places(origins: Sequence[str], look: Look) -> dict[str, int]:
     """Return each origin's place among the colours: its trace's, else one that no trace has.
 
-    Two origins of one cluster (Kalos published, Kalos measured) are told apart by their places.
+    Two origins of one cluster (Kalos published, Kalos measured) are distinguished by their places.
     """
     places: dict[str, int] = {}
     for origin, trace in trace_of(origins, look.traces).items():

@@ -65,13 +65,13 @@ def _requests(series: Series, resource: str) -> Answer:
     answer = _asked(series, jobs, "submit_time")
     if not answer.table.num_rows or not sum(answer.table[resource].to_pylist()):
         raise Lacking(f"no job tells the {_RESOURCES[resource]} that it asks for")
-    untold = pc.and_(pc.is_null(jobs[_COLUMNS[resource]]), pc.is_valid(jobs["submit_time"]))
-    unknown = pc.sum(untold).as_py() or 0
+    missing = pc.and_(pc.is_null(jobs[_COLUMNS[resource]]), pc.is_valid(jobs["submit_time"]))
+    unknown = pc.sum(missing).as_py() or 0
     n, left_out = answer.n - unknown, answer.left_out + unknown
     table = answer.table.select(["hour_of_week", "hours", resource])
     table = with_columns(table.rename_columns({resource: "rate"}), n=n, left_out=left_out)
     reasons = [answer.why] if answer.why else []
-    reasons += [f"{plural(unknown, 'job')} without {_RESOURCES[resource]} told"] if unknown else []
+    reasons += [f"{plural(unknown, 'job')} without known {_RESOURCES[resource]}"] if unknown else []
     return Answer(table, n, left_out, "; ".join(reasons), answer.notes)
 
 

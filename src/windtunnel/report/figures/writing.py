@@ -192,12 +192,12 @@ def interactive(spec: dict[str, Any], title: str) -> str:
         spec: Vega-Lite.
         title: of the page.
     """
-    told = clean(title, 160)
+    page_title = clean(title, 160)
     own = spec.get("title")
-    if told in (own, own.get("text") if isinstance(own, dict) else own):
+    if page_title in (own, own.get("text") if isinstance(own, dict) else own):
         spec = {key: value for key, value in spec.items() if key != "title"}  # it is the heading
     context = {
-        "title": told,
+        "title": page_title,
         "spec": embedded(spec),
         "scripts": [Markup(vega_script()), Markup(_START)],  # noqa: S704 - ours
         "palette": dark_pairs(),
@@ -240,8 +240,8 @@ def _page(
     if undrawn:
         table = table_of(("Figure", "Needs", "Reason"), undrawn, texts=2)
         parts.append(Part("Cannot be drawn", tables=[("", table)]))
-    told = [clean(note, MAX_TEXT) for note in notes]
-    result = Result(clean(title, 160), headline, parts=parts, notes=told)
+    shown = [clean(note, MAX_TEXT) for note in notes]
+    result = Result(clean(title, 160), headline, parts=parts, notes=shown)
     return result_page(result, command=command)
 
 
@@ -258,7 +258,7 @@ def _part(one: Collected, picture: str, formats: Sequence[str]) -> Part:
             f"{part.panel or 'not drawn'}: {part.title}",
             clean(part.trace),
             clean(part.why, MAX_TEXT),
-            "not told" if part.n is None else count(part.n),
+            "not reported" if part.n is None else count(part.n),
             count(part.left_out),
         )
         for part in one.data.parts

@@ -55,7 +55,7 @@ function plot(id, title, marks, last, words, join) {
 
 // The runs that differ from the picked one in axis `x` alone, one colour a value of axis `of`.
 function across(id, x, of) {
-  const at = position(), which = Number(measure.value), told = flown.measures[which];
+  const at = position(), which = Number(measure.value), metric = flown.measures[which];
   const axis = flown.axes[x], lines = of === null ? [null] : flown.axes[of].values.map((_, i) => i);
   const marks = [], colour = line => 1 + (line || 0) % (flown.colours - 1);
   for (const line of lines) {
@@ -68,12 +68,12 @@ function across(id, x, of) {
       const here = there.every((value, place) => value === at[place]);
       const name = line === null ? "" : `${flown.axes[of].values[line]}, `;
       const title = `${name}${axis.name} ${word}: ${run.texts[which]}`;
-      marks.push({x: step, y: run.values[which] / told.unit, colour: colour(line), here, title});
+      marks.push({x: step, y: run.values[which] / metric.unit, colour: colour(line), here, title});
     });
   }
   const skip = Math.ceil(axis.values.length / 6), end = axis.values.length - 1;
   const words = axis.values.map((word, step) => [step, word]).filter(([step]) => step % skip === 0);
-  const figure = plot(id, `${told.label}${told.word}, by ${axis.name.toLowerCase()}`, marks, end, words);
+  const figure = plot(id, `${metric.label}${metric.word}, by ${axis.name.toLowerCase()}`, marks, end, words);
   if (of === null) return;
   const legend = figure.appendChild(document.createElement("ul"));
   flown.axes[of].values.forEach((word, line) => {
@@ -94,12 +94,12 @@ function show() {
   trouble.hidden = !run.error;
   trouble.textContent = run.error ? `Not flown: ${run.error}` : "";
   list.replaceChildren();
-  if (!run.error) flown.measures.forEach((told, place) => {
+  if (!run.error) flown.measures.forEach((metric, place) => {
     const box = list.appendChild(document.createElement("div"));
-    box.appendChild(document.createElement("dt")).textContent = told.label;
+    box.appendChild(document.createElement("dt")).textContent = metric.label;
     const value = box.appendChild(document.createElement("dd"));
     value.textContent = run.texts[place];
-    value.dataset.measure = told.name;
+    value.dataset.measure = metric.name;
     value.dataset.value = JSON.stringify(run.values[place]);
   });
   const many = flown.axes.map((axis, place) => [axis.values.length, place]).sort((a, b) => b[0] - a[0]);
