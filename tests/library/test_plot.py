@@ -57,7 +57,7 @@ def test_charts_show_themselves_and_are_written(runs: wt.Comparison, tmp_path: P
         chart.save(str(tmp_path / f"chart{ending}"))
         assert (tmp_path / f"chart{ending}").read_bytes().startswith(begin)
     with pytest.raises(wt.SpecError, match=r"unknown name 'waits'. Did you mean 'wait'\?"):
-        wt.plot.ecdf(runs, "waits")  # type: ignore[arg-type] # what is told of it
+        wt.plot.ecdf(runs, "waits")  # type: ignore[arg-type] # the message is about it
 
 
 def test_a_gantt_chart(runs: wt.Comparison) -> None:
