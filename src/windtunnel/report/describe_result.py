@@ -210,7 +210,7 @@ def _telemetry(use: MeasuredUse, top: int | None) -> Part:
     dropped = [
         f"{plural(number, 'measurement')} dropped: {why}" for why, number in use.dropped.items()
     ]
-    why = [f"By job it is not known: {use.why_no_jobs}."] if use.why_no_jobs else []
+    why = [f"Use by job is not known: {use.why_no_jobs}."] if use.why_no_jobs else []
     samples = f"{plural(use.samples, 'sample')} ({clean(use.format)})"
     lead = f"{samples}. Each metric in its own unit, over all devices and instants."
     points = [clean(note, MAX_TEXT) for note in (*why, *use.notes, *dropped)]

@@ -66,9 +66,7 @@ def llm_sweep_result(
             plural(len(requests), "request"),
             plural(len(names), "set-up"),
         ],
-        headline=_sweep_headline(shown, drawn[0])
-        if is_sweep
-        else _what_if_headline(shown, drawn[0]),
+        headline=(_sweep_headline if is_sweep else _what_if_headline)(shown, drawn[0]),
         parts=_swept(shown, drawn, len(requests)) if is_sweep else [_compared(shown)],
         notes=[f"SLO: {name.upper()} of at most {limit:g} s" for name, limit in promised.items()],
         data={"rows": list(rows)},
@@ -151,8 +149,8 @@ def _what_if_headline(rows: Sequence[Row], measure: str) -> str:
     sense = _COLUMNS[measure][1]
     best = max(others, key=lambda row: sense * row[measure])
     ahead = sense * best[measure] > sense * first[measure]
-    other = f"{_figure(best, measure)} with {best['candidate']}"
-    return f"{said}, {other}." if ahead else f"{said}; no other does better."
+    leader = f"{_figure(best, measure)} with {best['candidate']}"
+    return f"{said}, {leader}." if ahead else f"{said}; no other does better."
 
 
 def _figure(row: Row, measure: str) -> str:
