@@ -39,7 +39,7 @@ def bench(
 
     Without a POLICY the board of the built-in ones is shown. A score of 1 could not be beaten by
     any scheduler: it is the mean over proved lower bounds. A policy of one's own decides in a
-    process of its own, which is told only what a scheduler may know.
+    process of its own, which learns only what a scheduler may know.
     """
     from windtunnel.board.bench import bench as measured
     from windtunnel.report.board_result import board_result

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from windtunnel.report.sections import Fact
     from windtunnel.site.conditions import Conditions
 
-#: Parts of the energy, told with their share.
+#: Parts of the energy, shown with their share.
 _PARTS = ("jobs_j", "idle_j", "host_j", "overhead_j")
 #: Labels that need the word that a table's heading has.
 _LABELS = {
@@ -48,7 +48,7 @@ class Accounting:
             None if tariff is None else parse_series(tariff, TARIFF, name="--tariff"),
         )
 
-    def told(self, flown: Flown) -> Flown:
+    def with_energy(self, flown: Flown) -> Flown:
         """Return the runs with their energy, where there is a model of power, and its notes.
 
         Raises:

@@ -51,7 +51,7 @@ def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Re
     """
     request = FlightRequest.of(trace, listed(policies), asked)
     accounting = Accounting.of(request.asked)
-    return comparison(accounting.told(fly(request)), interactive=interactive)
+    return comparison(accounting.with_energy(fly(request)), interactive=interactive)
 
 
 def comparison(flown: Flown, *, interactive: bool = False) -> Result:

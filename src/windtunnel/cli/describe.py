@@ -95,7 +95,7 @@ def are_manifests(given: str) -> bool:
     """Return whether what is to be described is a YAML file, or a folder with some of Kueue's.
 
     A folder of nothing but YAML files is taken for manifests, whatever they name: they may be
-    broken, and that is to be told.
+    broken, and that is to be reported.
     """
     path = Path(given)
     if path.suffix in _ENDINGS:

@@ -46,7 +46,7 @@ def optimum(*, eta: float, **asked: Any) -> Result:
 
 
 def _data(workload: Workload, eta: float) -> dict[str, Any]:
-    """Return what is told of a workload: `workload_data`, ``eta``, `_found`, ``notes``."""
+    """Return what is reported of a workload: `workload_data`, ``eta``, `_found`, ``notes``."""
     return {
         "workload": workload_data(workload),
         "eta": eta,
@@ -75,7 +75,7 @@ def _all_opened(asked: dict[str, Any]) -> list[Workload]:
 
 
 def _every_pair(workloads: list[Workload], eta: float) -> Result:
-    """Return what is told of many workloads: a row each."""
+    """Return what is reported of many workloads: a row each."""
     pairs = [_data(workload, eta) for workload in workloads]
     return Result(
         f"{len(pairs)} pairs of workload and GPU, \u03b7 = {eta:g}",
@@ -164,7 +164,7 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
 
 
 def _one(workload: Workload, eta: float) -> Result:
-    """Return what is told of one workload."""
+    """Return what is reported of one workload."""
     from windtunnel.energy.optimum import configurations
     from windtunnel.report.energy_charts import optimum_chart, title_of
 

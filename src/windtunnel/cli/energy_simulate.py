@@ -64,7 +64,7 @@ FIRST_SEED = 1
 def simulate(**asked: Any) -> Result:
     """Let optimisers choose batch size and power limit of a job that recurs, many times.
 
-    Told are what the last five recurrences save against the default, what all of them cost beyond
+    Shown are what the last five recurrences save against the default, what all of them cost beyond
     the optimum (regret), and after how many recurrences learning has paid back.
     """
     from windtunnel.energy.catalogue import resolve_optimizer
@@ -140,7 +140,7 @@ def _optimizer_data(result: EnergyStudy, name: str, within: int) -> dict[str, An
 
     one, regret = result.replications[name], result.regret(name)
     curve = [band(regret[:, at]) for at in range(regret.shape[1])]
-    told = {
+    data = {
         "num_seeds": len(one.seeds),
         "gave_up": {str(seed): why for seed, why in one.gave_up.items()},
         "runs": _runs(one),
@@ -153,8 +153,8 @@ def _optimizer_data(result: EnergyStudy, name: str, within: int) -> dict[str, An
         "regret_curve": curve,
     }
     if len(one.results) == 1:
-        told["history"] = one.results[0].table.to_pylist()
-    return told
+        data["history"] = one.results[0].table.to_pylist()
+    return data
 
 
 def _runs(one: Replications) -> list[dict[str, Any]]:
@@ -243,17 +243,17 @@ def _meaning(result: EnergyStudy, data: dict[str, Any]) -> list[str]:
     best, within = result.best, data["settings"]["within"]
     default = f"{result.default.batch_size} at {result.default.power_limit} W"
     optimum = f"The optimum is batch size {best.batch_size} at {best.power_limit} W"
-    told = [f"{optimum}; the default {default}."]
-    told += [
+    sentences = [f"{optimum}; the default {default}."]
+    sentences += [
         f"{name} has paid back within {within} recurrences in "
         f"{percent(one['paid_back_within'])} of {one['num_seeds']} seeds."
         for name, one in data["optimizers"].items()
         if name not in {"default", "oracle"}
     ]
-    told.append(
+    sentences.append(
         "Runs, energy, savings and regret are means over seeds, in brackets their 10th to 90th "
         "percentile. Savings are of energy, against the default under the same seed; regret is the "
         "cost beyond always running the optimum, in optimal jobs. Paid back: the median recurrence "
         "from which on all costs so far stay below the default's."
     )
-    return told
+    return sentences

@@ -89,7 +89,7 @@ def figures(*, traces: tuple[str, ...], **asked: Any) -> Result:
     """Draw what one or several TRACEs look like.
 
     Every figure comes with its data as CSV, and index.html shows them all. A figure that a trace
-    cannot support is drawn for the others; what is left out is told. --reader, --zone and
+    cannot support is drawn for the others; what is left out is noted. --reader, --zone and
     --bad-rows hold for the traces that are read.
     """
     from windtunnel.report.figures.catalogue import chosen_figures, collect, look_of
@@ -173,9 +173,9 @@ def _sources(requests: Sequence[TraceRequest], asked: dict[str, Any]) -> Sources
     for text in asked["telemetry"]:
         name, path = _named(text)
         with progress(f"Reading {path}"):
-            measured, told = measured_curves(path, name)
+            measured, curve_notes = measured_curves(path, name)
         curves.append(measured)
-        notes += told
+        notes += curve_notes
     for opened in traces:
         notes += [
             f"{opened.name}: {number:,} of {opened.metadata.rows_read:,} records left out: {why}"

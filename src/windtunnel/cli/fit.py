@@ -34,7 +34,7 @@ _TOML, _JSON = ".toml", ".twin.json"
 )
 @option(
     "--bins N",
-    "Groups of jobs in which a distribution is told.",
+    "Groups of jobs in which a distribution is kept.",
     click.IntRange(min=2, max=1000),
     default=32,
 )
@@ -126,7 +126,7 @@ def _facts(twin: Twin, out: Path) -> dict[str, Any]:
 def _result(
     twin: Twin, out: Path, rows: list[dict[str, Any]], judged: list[dict[str, Any]]
 ) -> Result:
-    told = _facts(twin, out)
+    facts = _facts(twin, out)
     cells = [
         (row["measure"], _cell(row["source"], row["unit"]), _cell(row["twin"], row["unit"]))
         for row in rows
@@ -140,18 +140,18 @@ def _result(
             Part("What is in the file", points=_contents(twin)),
         ],
         settings=[
-            ("written to", told["out"]),
-            ("size", f"{count(told['bytes'])} bytes"),
+            ("written to", facts["out"]),
+            ("size", f"{count(facts['bytes'])} bytes"),
             ("strata", f"{count(len(twin.strata))} of workload and GPU count"),
             ("smallest group", f"{count(twin.min_count)} jobs"),
         ],
         wrote=[f"Next: windtunnel simulate {out} --cluster 64x8:A100 --policy fifo"],
-        data={**told, "fidelity": rows, "judged": judged},
+        data={**facts, "fidelity": rows, "judged": judged},
     )
 
 
 def _judgement(rows: list[dict[str, Any]]) -> Part:
-    """Return how like rows that it has not seen a twin is, beside its rivals, told."""
+    """Return how like rows that it has not seen a twin is, beside its rivals."""
     from windtunnel.study.likeness import JUDGED, LEAST
 
     title = "How like jobs that it has not seen"
@@ -164,13 +164,13 @@ def _judgement(rows: list[dict[str, Any]]) -> Part:
     rivals = JUDGED[:-1]
     near = [min(rivals, key=lambda who: math.inf if row[who] is None else row[who]) for row in rows]
     wins = ", ".join(f"{who} {near.count(who)}" for who in rivals)
-    told = (
+    point = (
         f"Nearest, of {len(rows)} measures: {wins}. Distances, 0 to 1, from the last quarter of "
         "the jobs: of a twin of the others, of their columns resampled by themselves, of a "
         "Gaussian copula of them, and of these others themselves (log), which nothing learnt from "
         "them can be expected to beat."
     )
-    return Part(title, tables=[(title, table_of(("measure", *JUDGED), cells))], points=(told,))
+    return Part(title, tables=[(title, table_of(("measure", *JUDGED), cells))], points=(point,))
 
 
 def _contents(twin: Twin) -> tuple[str, ...]:

@@ -210,7 +210,7 @@ def fly(
     several = request.resolved()
     without_pandas()
     trace = open_request(request.trace)
-    trace, told = (trace, ()) if prepare is None else prepare(trace)
+    trace, trace_notes = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, several[0].site.cluster)
     about = trace.metadata
     several = [on_clock(one, about.epoch, about.zone) for one in several]
@@ -218,7 +218,7 @@ def fly(
     with progress("Flying", total) as done:
         flown = fly_several(trace.jobs, [one.having(cluster=cluster) for one in several], done)
     runs = flown.outcomes.values()
-    notes = (*told, *why, *(note for outcome in runs for note in outcome.notes))
+    notes = (*trace_notes, *why, *(note for outcome in runs for note in outcome.notes))
     return Flown(trace, cluster, flown.outcomes, tuple(dict.fromkeys(notes)))
 
 
@@ -277,16 +277,16 @@ def settings_of(flown: Flown) -> list[tuple[str, str]]:
         if "parameters" in o.settings
     ]
     return [
-        ("queueing", _told({name: o.settings["queueing"] for name, o in runs.items()})),
+        ("queueing", _once_or_each({name: o.settings["queueing"] for name, o in runs.items()})),
         ("placement", str(first["placement"])),
         ("GPU sharing", str(first["sharing"])),
         ("arrivals", first.get("arrivals") or "open: as recorded, however long jobs wait"),
-        ("engine", _told({name: o.settings["engine"] for name, o in runs.items()})),
+        ("engine", _once_or_each({name: o.settings["engine"] for name, o in runs.items()})),
         *parameters,
     ]
 
 
-def _told(values: dict[str, Any]) -> str:
+def _once_or_each(values: dict[str, Any]) -> str:
     """Return one value for all runs, or each run's."""
     if len(set(values.values())) == 1:
         return str(next(iter(values.values())))

@@ -35,13 +35,14 @@ for _command in (sweep, makespan, timeline):
     "--gangs",
     "fractional",
     "whole",
-    told="Whether a gang may have a share of a type with fewer GPUs than it needs, as published.",
+    help_text="Whether a gang may have a share of a type with fewer GPUs than it needs, as "
+    "published.",
 )
 @word_option(
     "--on-infeasible-slo",
     "raise",
     "drop",
-    told="SLOs that cannot all be met: refuse, or leave all of them out.",
+    help_text="SLOs that cannot all be met: refuse, or leave all of them out.",
 )
 @seed_option("For policies that draw, and for --partitions.  [default: 0]")
 @presented()

@@ -77,7 +77,7 @@ _shared = together(
 def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
     """Draw streams of jobs as Gavel's authors did, and run them under policies at input rates.
 
-    What is told is the mean completion time of the jobs measured, in hours, beside the published
+    The result is the mean completion time of the jobs measured, in hours, beside the published
     one where there is one; with gangs and --seeds 0,1,2 the published mean of those seeds. A run
     of a policy that does not keep up is given up.
     """

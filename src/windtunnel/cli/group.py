@@ -1,4 +1,4 @@
-"""The command group: commands loaded on first use, and every failure told in one message.
+"""The command group: commands loaded on first use, and every failure reported in one message.
 
 Exit codes: 0 done; 1 the reader of our output went away, or a fault of windtunnel itself; 2 wrong
 input, of whatever kind; 130 interrupted.
@@ -148,20 +148,20 @@ def _tell(error: Exception, *, debug: bool) -> int:
     more = "" if debug else "\nRun it again with --debug for details."
     code = WRONG_INPUT
     if isinstance(error, click.ClickException):
-        told, more = error.format_message(), ""
+        message, more = error.format_message(), ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             more = f"\nTry '{error.ctx.command_path} --help' for help."
     elif isinstance(error, WindtunnelError):
-        told, more = str(error), ""
+        message, more = str(error), ""
     elif (where := _users_code(error)) is not None:
-        told = f"{where} raised {type(error).__name__} ({error})."
+        message = f"{where} raised {type(error).__name__} ({error})."
     elif isinstance(error, OSError):
-        told, more = _system_words(error), ""
+        message, more = _system_words(error), ""
     elif isinstance(error, MemoryError):
-        told, more = "there is not enough memory for this trace and cluster.", ""
+        message, more = "there is not enough memory for this trace and cluster.", ""
     else:
-        told, code = f"a fault in windtunnel: {type(error).__name__}: {error}", FAULT
-    click.echo(f"Error: {harmless(_short(told))}{more}", err=True)
+        message, code = f"a fault in windtunnel: {type(error).__name__}: {error}", FAULT
+    click.echo(f"Error: {harmless(_short(message))}{more}", err=True)
     return code
 
 

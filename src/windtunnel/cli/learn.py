@@ -76,10 +76,10 @@ def _result(found: Learnt | None, out: Path, trace: str, name: str) -> Result:
             cautions.append(
                 f"The partitions of {jobs} have names that slurm.conf cannot have; left out."
             )
-    told = "Slurm's own files, as given" if found is None else plural(len(rows), "finding")
+    content = "Slurm's own files, as given" if found is None else plural(len(rows), "finding")
     return Result(
         title=f"The site of {clean(name, 80)}",
-        headline=f"Written to {clean(str(out))}: {told}.",
+        headline=f"Written to {clean(str(out))}: {content}.",
         parts=parts,
         cautions=cautions,
         wrote=[f"Next: windtunnel validate {clean(trace)} --site {clean(str(out))}"],

@@ -124,13 +124,13 @@ def one_of(*words: str) -> Parsed:
 
 
 def option(
-    names: str, told: str, kind: Any = None, *, dest: str = "", **more: Any
+    names: str, help_text: str, kind: Any = None, *, dest: str = "", **more: Any
 ) -> Callable[[Command], Command]:
     """Return an option as a usage line writes it, with its default behind its help.
 
     Args:
         names: its flags, and what stands for its value: ``--seeds N``.
-        told: its help.
+        help_text: its help.
         kind: its type; None = text.
         dest: the parameter; empty = by the flag.
         more: as for `click.option`.
@@ -139,12 +139,12 @@ def option(
     metavar = None if words[-1].startswith("-") else words.pop()
     words += [dest] if dest else []
     shown = {"metavar": metavar, "show_default": more.get("default") is not None}
-    return click.option(*words, type=kind, help=told, **shown | more)
+    return click.option(*words, type=kind, help=help_text, **shown | more)
 
 
-def flag(name: str, told: str, dest: str = "") -> Callable[[Command], Command]:
+def flag(name: str, help_text: str, dest: str = "") -> Callable[[Command], Command]:
     """Return an option that is there or not."""
-    return option(name, told, dest=dest, is_flag=True)
+    return option(name, help_text, dest=dest, is_flag=True)
 
 
 def together(*adds: Callable[..., Any]) -> Callable[[Command], Command]:
@@ -152,9 +152,9 @@ def together(*adds: Callable[..., Any]) -> Callable[[Command], Command]:
     return lambda command: functools.reduce(lambda made, add: add(made), reversed(adds), command)
 
 
-def word_option(name: str, *words: str, told: str) -> Callable[[Command], Command]:
+def word_option(name: str, *words: str, help_text: str) -> Callable[[Command], Command]:
     """Return an option that takes one of a few words, the first by default."""
-    return option(f"{name} {'|'.join(words)}", told, one_of(*words), default=words[0])
+    return option(f"{name} {'|'.join(words)}", help_text, one_of(*words), default=words[0])
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
@@ -246,16 +246,16 @@ def field_options(*names: str) -> Callable[[Command], Command]:
     return add
 
 
-def field_option(name: str, told: str | None = None) -> Callable[[Command], Command]:
+def field_option(name: str, help_text: str | None = None) -> Callable[[Command], Command]:
     """Return the option for a field of a run, as `windtunnel.site` describes it.
 
     Args:
         name: of the field.
-        told: what the command's help says of it instead.
+        help_text: what the command's help says of it instead.
     """
     field = FIELDS[name]
-    text = field.help if told is None else told
-    # What names a seed is told apart from 0: some traces are made with it, others refuse it.
+    text = field.help if help_text is None else help_text
+    # What names a seed is kept apart from 0: some traces are made with it, others refuse it.
     quiet = None if field.kind == "seed" else QUIET[name]
     default = field.default or ("" if QUIET[name] is None else f"{QUIET[name]}")
     if default and "[default" not in text:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windtunnel.study.pack import PackResult
     from windtunnel.traces.trace import Trace
 
-#: Where the ratio of fragments is told, percent of arrived demand.
+#: Where the ratio of fragments is reported, percent of arrived demand.
 _MARKS = (40, 60, 80, 90)
 _MEANING = (
     "Arrived: GPU demand in percent of the GPUs; ± is a standard deviation over seeds. frag@80: "
@@ -86,9 +86,9 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
     """Fill NODES with the jobs of PODS, in random order, until more has arrived than fits.
 
     NODES is a list of nodes (openb's CSV), 64x8:A100, FILE.toml or a published cluster's name; PODS
-    is any trace, such as openb's list of pods. Every job stays where the placement put it; what is
-    told is how many GPUs are allocated at last, and which share of the free ones is fragments that
-    the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
+    is any trace, such as openb's list of pods. Every job stays where the placement put it; the
+    result is how many GPUs are allocated at last, and which share of the free ones is fragments
+    that the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
     """
     from windtunnel.placements.catalogue import scored_placement
     from windtunnel.report.pack_chart import pack_chart

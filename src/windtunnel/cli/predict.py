@@ -1,4 +1,4 @@
-"""``windtunnel predict``: how well what will happen could have been foretold."""
+"""``windtunnel predict``: how well what will happen could have been predicted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def predict() -> None:
     """Tell how well predictors would have done, each from its past alone, and what they buy."""
 
 
-@click.command(short_help="How well could run times have been foretold?")
+@click.command(short_help="How well could run times have been predicted?")
 @trace_options
 @option(
     "--model NAMES",
@@ -207,11 +207,11 @@ def _models_table(tests: Sequence[Backtest]) -> Table:
     columns += [] if nominal is None else [f"in {percent(nominal)}"]
     rows = []
     for test in tests:
-        told = test.summary()
-        cells = [test.model, count(told["num_predicted"]), count(told["num_fallback"])]
-        cells += [percent(told[key]) for key in ("within_25", "within_100", "median_error")]
-        cells += [duration(told["mae"])]
-        rows.append(cells + ([] if nominal is None else [percent(told["coverage"])]))
+        figures = test.summary()
+        cells = [test.model, count(figures["num_predicted"]), count(figures["num_fallback"])]
+        cells += [percent(figures[key]) for key in ("within_25", "within_100", "median_error")]
+        cells += [duration(figures["mae"])]
+        rows.append(cells + ([] if nominal is None else [percent(figures["coverage"])]))
     return table_of(columns, rows)
 
 

@@ -99,8 +99,8 @@ def effect(*, trace: str, **asked: Any) -> Result:
     )
     with progress("Flying", steps) as done:
         found = prediction_effect(opened.jobs, cluster, **study, seed=seed, on_done=done)
-    told = effect_result(found, opened)
-    return replace(told, notes=[*why, *told.notes], data=_data(found, opened, why))
+    answer = effect_result(found, opened)
+    return replace(answer, notes=[*why, *answer.notes], data=_data(found, opened, why))
 
 
 def _data(found: PredictionEffect, trace: Trace, why: tuple[str, ...]) -> dict[str, Any]:

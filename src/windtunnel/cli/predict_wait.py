@@ -61,7 +61,7 @@ def wait(
     held_back: float,
     **asked: Any,
 ) -> Result:
-    """Tell how long a request would wait on TRACE's cluster, and how well that was foretold.
+    """Tell how long a request would wait on TRACE's cluster, and how well that was predicted.
 
     Quantiles and an interval from the latest requests like it that had started by then; a back-test
     on the end of the log tells how many waits such intervals really held.
@@ -86,13 +86,13 @@ def wait(
     request = Request(gpus, when, vc, user)
     with progress("Back-testing"):
         test = wait_backtest(history, coverage=coverage, held_back=held_back, until=when)
-    told = history.predict(request, test.level_at(when))
+    forecast = history.predict(request, test.level_at(when))
     among |= {} if time_limit is None else {"time_limit": f"{time_limit:g} s"}
     said = {name.replace("_", " "): word for name, word in among.items() if word is not None}
-    answer = wait_answer(request, told, test, opened)
+    answer = wait_answer(request, forecast, test, opened)
     answer.notes[:0] = [f"Among jobs of {name} {clean(word)}." for name, word in said.items()]
     return answer.with_data(
-        {"trace": trace_data(opened), "among": among, **wait_data(request, told, test)}
+        {"trace": trace_data(opened), "among": among, **wait_data(request, forecast, test)}
     )
 
 

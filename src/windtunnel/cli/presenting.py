@@ -43,7 +43,7 @@ _SILENT = ("--json", "--debug")
 
 def presented(
     endings: tuple[str, ...] = (),
-    told: str = "",
+    out_help: str = "",
     *,
     metavar: str = "FILE",
     reads: str = "trace",
@@ -53,7 +53,7 @@ def presented(
 
     Args:
         endings: what the name of ``--out`` may end in; empty = there is no such option.
-        told: what the help says of ``--out``.
+        out_help: what the help says of ``--out``.
         metavar: of ``--out``.
         reads: the parameter that names what is read, which must not be overwritten.
         key: of the file's name in the data; empty = ``page``, where there are only pages, or
@@ -72,7 +72,7 @@ def presented(
             if result.error is not None:
                 raise result.error
 
-        return output_options(out_option(metavar, told)(run) if endings else run)
+        return output_options(out_option(metavar, out_help)(run) if endings else run)
 
     return make
 
@@ -103,9 +103,9 @@ def present(
     command = command or command_line()
     site = click.get_current_context().meta.get(BESIDE)
     if site is not None:
-        told = ("site", f"{site}, found beside the log")
+        setting = ("site", f"{site}, found beside the log")
         data = result.data | {"site_file": site}
-        result = replace(result, settings=[*result.settings, told], data=data)
+        result = replace(result, settings=[*result.settings, setting], data=data)
     if out is not None:
         _write(result, out, command)
     if as_json:

@@ -134,12 +134,12 @@ def recorded_cluster(
     seen = observed_cluster(trace.jobs)
     if seen is None:
         raise SpecError.no_cluster(trace.name)
-    told = (
+    note = (
         f"The trace does not say how many GPUs there are: taken as {seen.num_gpus:,} in a pool, "
         "the most that were ever held at once. --site gives the real cluster; for a Slurm log "
         "windtunnel learn finds out."
     )
-    return seen, (told,)
+    return seen, (note,)
 
 
 def with_reasons(trace: Trace, asked: Conditions) -> tuple[Trace, tuple[str, ...]]:
@@ -153,8 +153,8 @@ def with_reasons(trace: Trace, asked: Conditions) -> tuple[Trace, tuple[str, ...
 
     if not knows_cores(asked):
         return trace, ()
-    jobs, told = with_flown_reasons(trace.jobs, as_recorded(trace, asked)[0])
-    return trace.with_jobs(jobs), (told,) if told else ()
+    jobs, note = with_flown_reasons(trace.jobs, as_recorded(trace, asked)[0])
+    return trace.with_jobs(jobs), (note,) if note else ()
 
 
 def knows_cores(conditions: Conditions) -> bool:
@@ -182,13 +182,13 @@ def refuse_unlike(verdict: Verdict | None, *, anyway: bool) -> list[str]:
 
     if verdict is None or verdict.stands:
         return []
-    told = (
+    problem = (
         f"the replay of things as they are does not stand for the record: {failure_words(verdict)}"
     )
     if not anyway:
         raise SpecError(
             "whatif",
-            f"{told}. `windtunnel validate` tells more, `windtunnel learn` or --slurm-conf brings "
-            "the site's own rules; --anyway answers all the same.",
+            f"{problem}. `windtunnel validate` tells more, `windtunnel learn` or --slurm-conf "
+            "brings the site's own rules; --anyway answers all the same.",
         )
-    return [f"Asked for anyway: {told}."]
+    return [f"Asked for anyway: {problem}."]

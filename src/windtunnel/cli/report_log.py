@@ -67,7 +67,7 @@ def log(
     opened = open_request(TraceRequest(trace, **asked))
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
-        opened, told_of = with_reasons(opened, typed)
+        opened, notes = with_reasons(opened, typed)
         waits = wait_causes(opened.jobs, spec)
     lost, good = waste(opened.jobs, tasks=opened.tasks), recorded_goodput(opened.jobs)
     sections = {
@@ -84,9 +84,9 @@ def log(
         paid = bill(opened.jobs, spec, wanted)
         sections["Cost"], data["cost"] = cost_answer(paid, opened), cost_data(paid)
     days = calendar(opened.jobs, opened.metadata.epoch, opened.metadata.zone)
-    told = {"trace": trace_data(opened), "cluster": cluster_data(spec)}
-    told |= {"calendar": calendar_data(days), **data}
-    return log_answer(days, opened, spec, sections).with_data(told, (*why, *told_of))
+    facts = {"trace": trace_data(opened), "cluster": cluster_data(spec)}
+    facts |= {"calendar": calendar_data(days), **data}
+    return log_answer(days, opened, spec, sections).with_data(facts, (*why, *notes))
 
 
 @click.command(short_help="Why did jobs wait, and who was in front?")
@@ -123,7 +123,7 @@ def queue(
     opened = open_request(request)
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
-        opened, told = with_reasons(opened, typed) if limits is None else (opened, ())
+        opened, notes = with_reasons(opened, typed) if limits is None else (opened, ())
         found = wait_causes(opened.jobs, spec, quotas=limits)
     one = None if job is None else in_front(found, job)
     return queue_answer(found, opened, one).with_data(
@@ -132,7 +132,7 @@ def queue(
             "cluster": cluster_data(spec),
             **queue_data(found, opened, one),
         },
-        (*why, *told),
+        (*why, *notes),
     )
 
 
@@ -152,7 +152,7 @@ def goodput(
     """Tell how much GPU time of TRACE made progress, what interruptions cost, which nodes fail.
 
     Goodput, the effective training time ratio (ETTR) and the mean time to failure (MTTF) by job
-    size with intervals; hours lost by cause; lemon nodes, told apart from outages, where the log
+    size with intervals; hours lost by cause; lemon nodes, kept apart from outages, where the log
     names nodes. Records of requeued jobs (sacct's duplicates) are attempts of one job.
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.

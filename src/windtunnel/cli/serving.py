@@ -28,7 +28,13 @@ from windtunnel.cli.serving_placed import (
     switch_from,
     switch_options,
 )
-from windtunnel.cli.serving_told import CHARTS_AND_TABLES, TOLD, cell, left_out, run_result
+from windtunnel.cli.serving_results import (
+    CHARTS_AND_TABLES,
+    MODELS_SHOWN,
+    cell,
+    left_out,
+    run_result,
+)
 from windtunnel.report.format import count
 from windtunnel.report.result import Part, Result, table_of
 
@@ -74,13 +80,11 @@ def workload(**asked: Any) -> Result:
         gaps = np.diff(drawn.arrival[drawn.model == index])
         mean = float(gaps.mean()) if len(gaps) else 0.0
         cv = float(gaps.std()) / mean if mean else None
-        told = {"model": index, "name": name, "num_requests": counts[index]}
-        models.append(
-            {**told, "rate": counts[index] / drawn.span if drawn.span else None, "cv": cv}
-        )
+        row = {"model": index, "name": name, "num_requests": counts[index]}
+        models.append({**row, "rate": counts[index] / drawn.span if drawn.span else None, "cv": cv})
     rows = [
         [str(m["model"]), m["name"], count(m["num_requests"]), cell(m["rate"]), cell(m["cv"])]
-        for m in models[:TOLD]
+        for m in models[:MODELS_SHOWN]
     ]
     columns = ["index", "model", "requests", "rate, 1/s", "cv of gaps"]
     return Result(
@@ -139,7 +143,7 @@ def simulate(**asked: Any) -> Result:
         where = placed(asked, spec, drawn, profile, done)
     found = _served(where, spec, (drawn, profile), asked)
     figures = found.metrics(asked["warm_up"])
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "settings": {
             **found.settings,
             "placed_by": where.name,
@@ -151,8 +155,8 @@ def simulate(**asked: Any) -> Result:
         "placement": where.placement.data(),
     }
     if where.schedule is not None:
-        told["starts"] = list(where.schedule.starts)
-        told["placements"] = [one.data() for one in where.schedule.placements]
+        data["starts"] = list(where.schedule.starts)
+        data["placements"] = [one.data() for one in where.schedule.placements]
 
     def page(command: str) -> str:
         from windtunnel.report.serving_page import serving_page
@@ -165,7 +169,7 @@ def simulate(**asked: Any) -> Result:
         return serving_chart(found)
 
     title = f"{where.name}, {asked['simulator']} simulator"
-    more: dict[str, Any] = {"data": told, "table": lambda: found.table}
+    more: dict[str, Any] = {"data": data, "table": lambda: found.table}
     return run_result(figures, where.placement, title, **more, page=page, chart=chart)
 
 

@@ -17,7 +17,7 @@ from windtunnel.cli.serving_options import (
     workload_options,
 )
 from windtunnel.cli.serving_placed import GIB, POLICIES, effort_from, refine_option
-from windtunnel.cli.serving_told import cell, run_result
+from windtunnel.cli.serving_results import cell, run_result
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
@@ -116,5 +116,9 @@ def _data(found: Fleet) -> dict[str, Any]:
     if found.placed is not None:
         groups = {"gpus": found.placed_gpus, "slo_attainment": found.placed.attainment}
         groups["placement"] = found.placed.placement.data()
-    told: dict[str, Any] = {"gpus": found.gpus, "slo_attainment": found.attainment}
-    return {**told, "llms": llms, "groups": groups}
+    return {
+        "gpus": found.gpus,
+        "slo_attainment": found.attainment,
+        "llms": llms,
+        "groups": groups,
+    }

@@ -28,8 +28,8 @@ from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import option, word_option
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.screen import progress
+from windtunnel.cli.serving_results import CHARTS_AND_TABLES
 from windtunnel.cli.serving_sweep import AXIS
-from windtunnel.cli.serving_told import CHARTS_AND_TABLES
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -118,7 +118,9 @@ _PRICES = ("gpus", "energy_kwh", "carbon_kg", "money")
     multiple=True,
 )
 @slo_options
-@word_option("--cheapest", "gpus", "kwh", "carbon", "money", told="What decides between set-ups.")
+@word_option(
+    "--cheapest", "gpus", "kwh", "carbon", "money", help_text="What decides between set-ups."
+)
 @option("--max-replicas", "Give up beyond.", click.IntRange(1, 65536), default=1024)
 @engine_options
 @presented((".html",), "Write a page.", metavar="FILE.html")

@@ -11,7 +11,7 @@ from windtunnel.cli.llm_options import engine_options, model_from
 from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import COUNT, option, out_option, output_options, word_option
 from windtunnel.cli.presenting import present, presented
-from windtunnel.cli.serving_told import cell
+from windtunnel.cli.serving_results import cell
 from windtunnel.errors import TraceError
 from windtunnel.report.format import plural
 from windtunnel.report.result import Part, Result, table_of
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     "--form",
     "linear",
     "piecewise",
-    told="Straight lines, or a curve of prefills and a line of decodes.",
+    help_text="Straight lines, or a curve of prefills and a line of decodes.",
 )
 @word_option(
-    "--weights", "relative", "absolute", told="Squares of fitted/measured - 1, or of seconds."
+    "--weights", "relative", "absolute", help_text="Squares of fitted/measured - 1, or of seconds."
 )
 @option("--held-back F", "Tell the error on this part of the rows.", float)
 @option("--kv-limit N", "Tokens that the KV memory of a replica holds.", COUNT)
@@ -49,14 +49,14 @@ def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any)
 
     MEASUREMENTS.csv has a row an iteration: prefill_tokens, decode_seqs, kv_tokens, iteration_time
     (s), prefill_pairs where they were measured, and model and gpu_type where there are several;
-    each pair is fitted by itself, and one that cannot be is told (exit code 1). LOG.jsonl is a
+    each pair is fitted by itself, and one that cannot be is noted (exit code 1). LOG.jsonl is a
     request log as of `llm-replay`: the costs are searched whose replay has the log's latencies.
     """
     check_out(out, (".toml",), measurements)
     if out is not None and asked["kv_limit"] is None and asked["model"] is None:
         raise click.UsageError("--out: expected --kv-limit N or --model ENGINE.toml, too.")
     is_log = ".jsonl" in measurements.lower()
-    told, models = (_from_log if is_log else _from_iterations)(measurements, asked)
+    fits, models = (_from_log if is_log else _from_iterations)(measurements, asked)
 
     def text() -> str:
         from windtunnel.serving.llm_files import llm_models_toml
@@ -64,14 +64,14 @@ def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any)
         return llm_models_toml(models)
 
     result = Result(
-        plural(sum(one["num_rows"] for one in told), "measurement"),
-        parts=[Part("", tables=[("", _fitted(told))])],
-        notes=[f"not fitted: {one['error']}" for one in told if one["error"]],
-        data={"models": told},
+        plural(sum(one["num_rows"] for one in fits), "measurement"),
+        parts=[Part("", tables=[("", _fitted(fits))])],
+        notes=[f"not fitted: {one['error']}" for one in fits if one["error"]],
+        data={"models": fits},
         text=text,
     )
     present(result, out, as_json=as_json)
-    if any(one["error"] for one in told):
+    if any(one["error"] for one in fits):
         click.get_current_context().exit(1)
 
 
@@ -87,11 +87,11 @@ def _from_iterations(
         raise TraceError(file, "a readable CSV of iterations", hint=str(error)) from error
     if all(fit.error for fit in fits.values()):
         raise next(fit.error for fit in fits.values() if fit.error)
-    told = [{"name": n, "form": asked["form"], **fit_figures(fit)} for n, fit in fits.items()]
+    rows = [{"name": n, "form": asked["form"], **fit_figures(fit)} for n, fit in fits.items()]
     models = {
         name or "model": _model(fit, asked) for name, fit in fits.items() if fit.cost is not None
     }
-    return told, models
+    return rows, models
 
 
 def _model(fit: LlmFit, asked: dict[str, Any]) -> LlmModel:
@@ -112,7 +112,7 @@ def _from_log(file: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], d
     found = rooms.fit_log(file, start)
     model = changed(found.model, gpus=start.gpus)
     held = found.held_back
-    told = {
+    row = {
         "name": "model",
         "form": "linear",
         **model.cost.data(),
@@ -126,10 +126,10 @@ def _from_log(file: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], d
         },
         "error": None,
     }
-    return [told], {"model": model}
+    return [row], {"model": model}
 
 
-def _fitted(told: list[dict[str, Any]]) -> Table:
+def _fitted(fits: list[dict[str, Any]]) -> Table:
     from windtunnel.serving.llm_costs import LINEAR
 
     rows = [
@@ -140,7 +140,7 @@ def _fitted(told: list[dict[str, Any]]) -> Table:
             cell(100 * one["mean_relative_error"]),
             cell(100 * one["held_back"]["mean_relative_error"]) if one["held_back"] else "",
         ]
-        for one in told
+        for one in fits
         if not one["error"]
     ]
     return table_of(["model", "a", "b", "c", "d", "q", "rows", "error, %", "held back, %"], rows)

@@ -28,7 +28,7 @@ from windtunnel.cli.serving_placed import (
     switch_from,
     switch_options,
 )
-from windtunnel.cli.serving_told import CHARTS_AND_TABLES, cell
+from windtunnel.cli.serving_results import CHARTS_AND_TABLES, cell
 from windtunnel.report.format import count, plural
 from windtunnel.report.result import Part, Result, table_of
 
@@ -191,8 +191,8 @@ def replace(**asked: Any) -> Result:
 
 #: Where the published cases lie, so do the published latencies.
 PROFILE = "profile_stages.csv"
-#: Rows told one by one on a terminal.
-_TOLD = 20
+#: Rows shown one by one on a terminal.
+_ROWS_SHOWN = 20
 
 
 @click.command(short_help="Serve published cases again.")
@@ -231,7 +231,7 @@ def evaluate(*, cases: str, profile: str | None, overheads: str, warm_up: float)
             found.append(rooms.evaluate(case, costs, overheads=overheads, warm_up=warm_up))
             done("case")
     apart = [abs(row["difference"]) for row in found if row["difference"] is not None]
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "settings": {"profile": profile, "overheads": overheads, "warm_up": warm_up},
         "num_cases": len(found),
         "num_published": len(apart),
@@ -241,19 +241,19 @@ def evaluate(*, cases: str, profile: str | None, overheads: str, warm_up: float)
     }
 
     names = ("goodput", "published", "difference", "mean_latency_s", "p99_latency_s")
-    rows = [[str(row["line"]), *(cell(row[name]) for name in names)] for row in found[:_TOLD]]
+    rows = [[str(row["line"]), *(cell(row[name]) for name in names)] for row in found[:_ROWS_SHOWN]]
     columns = ["line", "within SLO", "published", "difference", "mean, s", "P99, s"]
-    notes = [f"{len(found) - _TOLD} more cases: see --json."] * (len(found) > _TOLD)
+    notes = [f"{len(found) - _ROWS_SHOWN} more cases: see --json."] * (len(found) > _ROWS_SHOWN)
     if apart:
         notes.append(
-            f"Apart from what was published: {cell(told['largest_difference'])} at most, "
-            f"{cell(told['mean_difference'])} on average."
+            f"Apart from what was published: {cell(data['largest_difference'])} at most, "
+            f"{cell(data['mean_difference'])} on average."
         )
     return Result(
         f"{plural(len(found), 'case')}, {len(apart)} published",
         parts=[Part("", tables=[("", table_of(columns, rows))])],
         notes=notes,
         settings=[("latencies", profile)],
-        data=told,
+        data=data,
         table=lambda: rows_table(found),
     )

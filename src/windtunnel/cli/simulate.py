@@ -74,7 +74,7 @@ def simulate(
     check_out(Path(record) if record else None, (".parquet",), trace, "--record")
     request = FlightRequest.of(trace, [policy], asked)
     accounting = Accounting.of(request.asked)
-    flown = accounting.told(fly(request))
+    flown = accounting.with_energy(fly(request))
     (outcome,) = flown.outcomes.values()
     drawn = lines.write(outcome, flown.trace, title=flown.title)
     flown = replace(flown, notes=(*flown.notes, *drawn))

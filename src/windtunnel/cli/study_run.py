@@ -94,7 +94,7 @@ def folder_of(file: Path, out: Path | None) -> Path:
     """Return where results go.
 
     Raises:
-        SpecError: it cannot be told.
+        SpecError: it cannot be known.
     """
     if out is not None:
         return out

@@ -110,8 +110,8 @@ def _measured(found: Sequence[PredictionError]) -> Table:
         numbers: tuple[str, ...] = ("", "", "")
         said = ""
         if one.mean_percent is not None:
-            told = (one.mean_percent, one.max_percent, one.bias_percent)
-            numbers = tuple(f"{number:.1f}" for number in told)
+            errors = (one.mean_percent, one.max_percent, one.bias_percent)
+            numbers = tuple(f"{number:.1f}" for number in errors)
             said = "trusted" if one.trusted else "refused"
         nodes = "several" if one.several_nodes else "one"
         rows.append((one.model, one.plan, nodes, said, one.worst or "", str(one.points), *numbers))
@@ -186,7 +186,7 @@ def losses(*, file: str, reference: str, window: int, steps: int) -> Result:
 def plan(*, model: str) -> Result:
     """Pick MODEL's plan on 32, 16, 4 and 1 GPUs, as figure 7 of the Morphling paper does.
 
-    The published model of speeds rates the plans; told are the measured seconds of the best rated
+    The published model of speeds rates the plans; shown are the measured seconds of the best rated
     one, and of the fastest plan that each rival may run. MODEL must have been measured at those
     limits: llama7b_bsz16 was.
     """

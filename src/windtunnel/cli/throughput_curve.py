@@ -246,8 +246,8 @@ def _shares(shares: Mapping[str, Sequence[Share]]) -> Table:
             plan, seconds = ("", "")
             if option is not None:
                 plan, seconds = option.plan.name, f"{option.iteration_time:.7g}"
-            told = (str(one.num_gpus), f"{one.normalised:.2f}")
-            rows.append((name, one.model, plan, seconds, *told))
+            share = f"{one.normalised:.2f}"
+            rows.append((name, one.model, plan, seconds, str(one.num_gpus), share))
         total = f"{sum(one.normalised for one in given):.2f}"
         rows.append((name, "together", "", "", str(sum(s.num_gpus for s in given)), total))
     headings = ("scheduler", "job", "plan", "s/iteration", "GPUs", "normalised")

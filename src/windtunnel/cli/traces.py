@@ -114,7 +114,7 @@ def convert(
 
     IN is a name (`windtunnel traces`), a file, or - for standard input. OUT is a file; for OpenDC
     a folder, in which tasks.parquet and fragments.parquet are written. What was left out of IN,
-    and what OUT cannot hold, is told.
+    and what OUT cannot hold, is listed.
     """
     from windtunnel.traces.open import open_trace
 

@@ -222,7 +222,7 @@ class _Plan:
         other = self.other_conditions(other, changes)
         has_cores = knows_cores(base) and knows_cores(other)
         recording = Recording.of(trace.jobs, with_cpu_jobs=has_cores)
-        jobs, told, notes = self._other_jobs(trace.with_jobs(recording.jobs))
+        jobs, job_changes, notes = self._other_jobs(trace.with_jobs(recording.jobs))
         has_record = recording.has_starts and is_history
         before = fly(recording.jobs, base)
         record = recording.outcome(before.cluster) if has_record else None
@@ -233,7 +233,8 @@ class _Plan:
         notes += [f"Jobs {why}, not flown: {n:,}." for why, n in recording.left_out.items()]
         if self.surface is not None:
             return _flown_surface(self.surface, trace, jobs, other, [*cautions, *notes])
-        found = replace(now, after=fly(jobs, other), changes=(*changes, *told), prices=self.prices)
+        changes += job_changes
+        found = replace(now, after=fly(jobs, other), changes=tuple(changes), prices=self.prices)
         answer = whatif_report.whatif_answer(found, trace, notes)
         answer.cautions.extend(cautions)
         data = whatif_report.whatif_data(found)
@@ -370,7 +371,7 @@ def _check_pairs(asked: dict[str, Any], *, is_one_change: bool) -> None:
             raise SpecError(f"--{one}", f"needs --{other}; add it.")
     for name, default in (("price", None), ("prices", None), ("blocks", "weeks")):
         if not is_one_change and asked[name] != default:
-            message = "is told of a change that is named, such as --nodes +4; leave it out."
+            message = "is for a change that is named, such as --nodes +4; leave it out."
             raise SpecError(f"--{name}", message)
 
 

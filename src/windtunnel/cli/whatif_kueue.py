@@ -83,9 +83,9 @@ def queues_part(found: WhatIf, policies: Sequence[Any]) -> tuple[Part, list[dict
 
     rows = by_cluster_queue(found, [policy.manifests for policy in policies])
 
-    def both(row: dict[str, Any], key: str, told: Any) -> str:
+    def both(row: dict[str, Any], key: str, text_of: Any) -> str:
         return " \u2192 ".join(
-            "\u2013" if row[f"{side}_{key}"] is None else told(row[f"{side}_{key}"])
+            "\u2013" if row[f"{side}_{key}"] is None else text_of(row[f"{side}_{key}"])
             for side in ("before", "after")
         )
 
@@ -181,19 +181,19 @@ def _headline(name: str, found: Ruling, quotas: Sequence[LeastQuota]) -> str:
     """Return the answer in a sentence or two."""
     if found.admitted:
         flavors = dict.fromkeys(f for of in found.stands for f in of.flavors.values())
-        told = f"{name} is admitted by {clean(found.queue)}"
-        told += f" on {_listed(flavors)}" if flavors else ", asking for nothing that it owns"
+        verdict = f"{name} is admitted by {clean(found.queue)}"
+        verdict += f" on {_listed(flavors)}" if flavors else ", asking for nothing that it owns"
         if found.preempted:
-            return f"{told}, after {plural(len(found.preempted), 'preemption')}."
-        return f"{told}; nobody is preempted."
-    told = f"{name} is not admitted: {clean(found.refused, 300)}."
+            return f"{verdict}, after {plural(len(found.preempted), 'preemption')}."
+        return f"{verdict}; nobody is preempted."
+    verdict = f"{name} is not admitted: {clean(found.refused, 300)}."
     if found.moves is not None:
         moved = plural(found.moves.pods, "pod")
         where = clean("/".join(found.moves.domain))
-        return f"{told} It would fit {where} if {moved} of others moved."
+        return f"{verdict} It would fit {where} if {moved} of others moved."
     if quotas:
-        return f"{told} {_from_quota(quotas)}"
-    return f"{told} No nominal quota of its queue changes that." if found.queue else told
+        return f"{verdict} {_from_quota(quotas)}"
+    return f"{verdict} No nominal quota of its queue changes that." if found.queue else verdict
 
 
 def _from_quota(quotas: Sequence[LeastQuota]) -> str:
@@ -201,18 +201,18 @@ def _from_quota(quotas: Sequence[LeastQuota]) -> str:
     from windtunnel.policies.kueue.quantities import shown
 
     first = [of for of in quotas if of.flavor == quotas[0].flavor]
-    told = " and ".join(
+    least = " and ".join(
         f"{shown(of.resource, of.least)} {clean(of.resource)} (now {shown(of.resource, of.now)})"
         for of in first
     )
-    return f"It is with a nominal quota of at least {told} of {clean(first[0].flavor)}."
+    return f"It is with a nominal quota of at least {least} of {clean(first[0].flavor)}."
 
 
 def _listed(names: Iterable[str]) -> str:
     """Return a few names, and how many more there are."""
     every = list(names)
-    told = ", ".join(clean(name) for name in every[:5])
-    return f"{told} and {len(every) - 5:,} more" if len(every) > 5 else told  # noqa: PLR2004
+    few = ", ".join(clean(name) for name in every[:5])
+    return f"{few} and {len(every) - 5:,} more" if len(every) > 5 else few  # noqa: PLR2004
 
 
 def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from windtunnel.serving import Placement
 
 
-#: Models told one by one on a terminal.
-TOLD = 12
+#: Models shown one by one on a terminal.
+MODELS_SHOWN = 12
 #: What `--out` of a run or a sweep may end in.
 CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
 _FIGURES = {
@@ -39,11 +39,13 @@ def run_result(figures: dict[str, Any], placed: Placement, title: str, **more: A
     held = [[name, str(len(sizes)), _range(sizes)] for name, sizes in groups.items()]
     tables = [
         ("Groups", table_of(["(dp,op,pp)", "groups", "models in each"], held)),
-        ("Models", models_table(figures["by_model"], TOLD)),
+        ("Models", models_table(figures["by_model"], MODELS_SHOWN)),
     ]
     return Result(
         f"{requests}, {gpus}, {title}",
-        facts=[Fact(text, told) for key, text in _FIGURES.items() if (told := cell(figures[key]))],
+        facts=[
+            Fact(text, value) for key, text in _FIGURES.items() if (value := cell(figures[key]))
+        ],
         parts=[Part("", tables=tables), *more.pop("parts", ())],
         notes=left_out(len(figures["by_model"])),
         **more,
@@ -57,7 +59,8 @@ def _range(held: list[int]) -> str:
 
 def left_out(models: int) -> list[str]:
     """Return how many models are left out of a table."""
-    return [f"{models - TOLD} more models: see --json."] if models > TOLD else []
+    left = models - MODELS_SHOWN
+    return [f"{left} more models: see --json."] if left > 0 else []
 
 
 def cell(value: float | None) -> str:
