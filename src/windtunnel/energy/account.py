@@ -37,7 +37,7 @@ class Account:
     """Energy of a run, and what it emits and costs.
 
     Jobs are charged for the whole draw of the GPUs they hold; idle GPUs, hosts, and the building's
-    overhead (PUE - 1 of all that) are told apart, and not shared out.
+    overhead (PUE - 1 of all that) are counted apart, and not shared out.
 
     Attributes:
         outcome: the run.
@@ -214,19 +214,21 @@ class Account:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of the numbers must know, one sentence each."""
-        told = []
+        sentences = []
         for name, series in (("carbon intensity", self.carbon), ("tariff", self.tariff)):
             if series is not None and not series.covers(*self.span):
-                told.append(
+                sentences.append(
                     f"The {name}'s rows do not cover the run; they repeat every "
                     f"{series.period:g} s."
                 )
         if self.cap is not None and not self.cap.covers(*self.span):
             every = f"{self.cap.period:g} s"
-            told.append(f"The cap's rows do not cover the run; they repeat every {every}.")
+            sentences.append(f"The cap's rows do not cover the run; they repeat every {every}.")
         if self.outcome.flight.interruptions is not None:
-            told.append("Energy: nodes out of service are counted as powered, their GPUs idle.")
-        return tuple(told)
+            sentences.append(
+                "Energy: nodes out of service are counted as powered, their GPUs idle."
+            )
+        return tuple(sentences)
 
     def _amount(self, series: Series) -> float:
         """Return what all energy emits or costs: the power curve times the series."""

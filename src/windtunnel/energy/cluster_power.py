@@ -150,7 +150,7 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check that every GPU type that the model describes occurs.
 
         Args:
-            types: those that there are; empty = none are told apart.
+            types: those that there are; empty = types are not distinguished.
 
         Raises:
             SpecError: one does not; the nearest is suggested.

@@ -1,6 +1,6 @@
 """What chooses batch sizes and power limits: two small contracts, and a function instead of either.
 
-A batch-size optimiser is asked before every run and told about every run that ended::
+A batch-size optimiser is asked before every run and hears of every run that ended::
 
     class Mine(BatchSizeOptimizer):
         def predict(self):

@@ -28,7 +28,7 @@ def governed(book: Account) -> dict[str, float | int | None]:
     slow-downs if the run has a model of them, cost; null without limits); ``num_shifted`` (jobs
     held after their submission), ``avg_shift`` (s, over those), ``num_late`` (jobs to be shifted
     that ended after their deadline, or had not ended at it when the run was cut), ``num_pauses``
-    (stops to go on at a better time); ``num_wakes`` (nodes told to wake), ``node_time_asleep``
+    (stops to go on at a better time); ``num_wakes`` (nodes that were woken), ``node_time_asleep``
     (node-seconds) and ``slept_j`` (J that the sleeping nodes would have drawn idle, PUE included,
     less what they drew asleep). All null for a run without such policies.
 

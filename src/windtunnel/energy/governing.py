@@ -142,13 +142,13 @@ class Governing:
         notes = []
         above = sum(table.above_limit() for table in self.model.limits)
         if above and self.cap.limits != "none":
-            told = (
+            effect = (
                 "the draw may exceed the cap there"
                 if self.cap.count == "limit"
-                else ("the cap counts what was measured")
+                else "the cap counts what was measured"
             )
             notes.append(
-                f"At {above:,} of the power limits the measured draw is above the limit; {told}."
+                f"At {above:,} of the power limits the measured draw is above the limit; {effect}."
             )
         if self.cap.limits != "none" and not self.model.limits:
             notes.append(

@@ -99,7 +99,7 @@ def _measure(one: GroupRun | GroupResult, name: str) -> float:
 
 
 def _totals(mine: Sequence[GroupResult], base: Sequence[GroupResult]) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    totals: dict[str, Any] = {
         "num_groups": len(mine),
         "num_jobs": sum(result.num_jobs for result in mine),
         "num_runs": sum(len(result.runs) for result in mine),
@@ -109,9 +109,9 @@ def _totals(mine: Sequence[GroupResult], base: Sequence[GroupResult]) -> dict[st
     for name, short in (("energy_j", "energy"), ("time_s", "time"), ("cost_j", "cost")):
         used = sum(_measure(result, name) for result in mine)
         default = sum(_measure(result, name) for result in base)
-        told[name], told[f"default_{name}"] = used, default
-        told[f"{short}_saved"] = 1.0 - used / default if default > 0 else None
-    return told
+        totals[name], totals[f"default_{name}"] = used, default
+        totals[f"{short}_saved"] = 1.0 - used / default if default > 0 else None
+    return totals
 
 
 def study_groups(
@@ -160,9 +160,9 @@ def study_groups(
         on_done(group)
     if not results:
         raise InfeasibleError("groups", f"in every group: {next(iter(gave_up.values()), 'none')}")
-    told = notes_of_all(results, gave_up, "groups")
+    notes = notes_of_all(results, gave_up, "groups")
     for dataset in table.datasets:
-        told += [f"{workloads[dataset].name}: {note}" for note in workloads[dataset].notes]
+        notes += [f"{workloads[dataset].name}: {note}" for note in workloads[dataset].notes]
     name = optimizer if isinstance(optimizer, str) else getattr(optimizer, "name", str(optimizer))
     settings = {"optimizer": name, **options, "power_limits": str(power_limits)}
-    return GroupStudy(name, settings, tuple(results), tuple(baseline), gave_up, tuple(told))
+    return GroupStudy(name, settings, tuple(results), tuple(baseline), gave_up, tuple(notes))

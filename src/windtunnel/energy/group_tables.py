@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: The columns, in the artifact's order.
 COLUMNS = ("group", "start_time", "end_time", "dataset", "runtime_ratio")
-#: A mean of runtime ratios that is farther from 1 than this is told.
+#: A mean of runtime ratios that is farther from 1 than this is reported.
 _RATIO_TOLERANCE = 1e-6
 _MAX_ROUNDS = 1000
 

@@ -47,7 +47,7 @@ class PruningExplorer:
     def ask(self) -> int | None:
         """Return the batch size to try; None = exploration is over.
 
-        Until its result is told, the same one is returned.
+        Until its result is observed, the same one is returned.
         """
         self._asked = not self.done
         return self._next

@@ -79,15 +79,15 @@ def quirks_of(
     notes = []
     failing = {size: int(np.sum(~(runs <= max_epochs))) for size, runs in epochs.items()}
     if any(failing.values()):
-        told = ", ".join(f"{b} ({n} of {len(epochs[b])})" for b, n in failing.items() if n)
+        sizes = ", ".join(f"{b} ({n} of {len(epochs[b])})" for b, n in failing.items() if n)
         notes.append(
-            f"Runs that miss the target within {max_epochs} epochs, by batch size: {told}."
+            f"Runs that miss the target within {max_epochs} epochs, by batch size: {sizes}."
         )
     every = {limit for sweep in sweeps.values() for limit in sweep.power_limits}
     missing = {size: len(every) - len(sweep.power_limits) for size, sweep in sweeps.items()}
     if any(missing.values()):
-        told = ", ".join(f"{b} ({n} of {len(every)})" for b, n in missing.items() if n)
-        notes.append(f"Power limits that were not measured, by batch size: {told}.")
+        sizes = ", ".join(f"{b} ({n} of {len(every)})" for b, n in missing.items() if n)
+        notes.append(f"Power limits that were not measured, by batch size: {sizes}.")
     above = above_limit(sweeps)
     if above:
         notes.append(

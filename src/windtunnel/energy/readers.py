@@ -122,7 +122,7 @@ def refuse(text: TextTable, name: str, wrong: pa.ChunkedArray, what: str) -> Non
     """Refuse the first cell of a column that is wrong (null counts as right here).
 
     Raises:
-        TraceError: there is one; an empty cell is told as such.
+        TraceError: there is one; an empty cell is named as such.
     """
     row = pc.index(wrong, True).as_py()
     if row >= 0:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.energy.costs import Pricing
     from windtunnel.energy.workload import Workload
 
-#: What an optimiser is told of a run that may not start, as a multiple of the threshold.
+#: The cost that an optimiser hears of a run that may not start, as a multiple of the threshold.
 REFUSED_COST = 100.0
 
 

@@ -45,11 +45,11 @@ def notes_of_all(
         what: they are of, in the plural.
     """
     counts = Counter(note for result in results for note in result.notes)
-    told = [f"{note} ({number} of {len(results)} {what})" for note, number in counts.items()]
+    notes = [f"{note} ({number} of {len(results)} {what})" for note, number in counts.items()]
     if gave_up:
         reason = next(iter(gave_up.values()))
-        told.append(f"{len(gave_up)} {what} gave up and are left out: {reason}.")
-    return told
+        notes.append(f"{len(gave_up)} {what} gave up and are left out: {reason}.")
+    return notes
 
 
 @dataclass(frozen=True)

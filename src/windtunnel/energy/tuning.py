@@ -137,7 +137,7 @@ class Tuning:
 
         Args:
             run: that ended, or may not start.
-            refused_cost: what it is told that a run costs which may not start; None =
+            refused_cost: the cost that it hears of a run that may not start; None =
                 `REFUSED_COST` times the threshold, which is never attractive.
         """
         cost = run.cost_j

@@ -183,7 +183,7 @@ def _listed(sizes: Iterable[int]) -> str:
 
 
 def _rows(table: pa.Table, job: TrainingJob, file: str) -> pa.Table:
-    """Return the rows of a job; the nearest that there is, is told where it has none."""
+    """Return the rows of a job; where it has none, the error names the nearest."""
     chosen = table
     for column in IDENTITY:
         wanted = getattr(job, column)
