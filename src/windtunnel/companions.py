@@ -61,7 +61,7 @@ SAMPLE_COLUMNS: tuple[Column, ...] = (
     Column("time", pa.float64(), "when it was taken, s", required=True),
     Column("node", pa.string(), "where"),
     Column("gpu", pa.string(), "GPU of that node; null = the node as a whole"),
-    Column("job_id", pa.string(), "the job that the source says had it; null = not told"),
+    Column("job_id", pa.string(), "the job that the source says had it; null = not known"),
     Column("metric", pa.string(), "what was measured", required=True),
     Column("value", pa.float64(), "the measurement; never NaN", required=True),
 )

@@ -49,7 +49,7 @@ class WindtunnelError(Exception):
     """Base of every error raised on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is remade from its text alone unless told otherwise; ours take facts.
+        # An exception is remade from its text alone unless it says otherwise; ours take facts.
         return _remade, (type(self), self.args), self.__dict__
 
 

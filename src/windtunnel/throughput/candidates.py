@@ -30,7 +30,7 @@ EVERY_SHAPE = 16
 def options_of(
     model: TrainingFacts, lookup: Lookup, node_gpus: int, node_cpus: int, num_nodes: int
 ) -> tuple[Option, ...]:
-    """Return a model's options in their order; models are told apart by identity.
+    """Return a model's options in their order; models are distinguished by identity.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""`TrainingFacts`: what was measured, fitted and told of one kind of training job."""
+"""`TrainingFacts`: what was measured, fitted and stated of one kind of training job."""
 
 from __future__ import annotations
 

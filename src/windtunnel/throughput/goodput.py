@@ -136,7 +136,7 @@ class GoodputTraining:
         noise: scale of the gradient's noise, examples: what a batch size is large beside.
         most_gpus: GPUs up to which the model is trusted; no more are offered.
         most_nodes: nodes up to which it is.
-        mean_percent: mean error of its steps where they were measured, percent; None = untold.
+        mean_percent: mean error of its steps where they were measured, percent; None = unknown.
         gpu_type: on which it was measured; None = any.
         measured: (nodes, GPUs, micro-batch) that were measured.
         provenance: where the numbers come from.

@@ -80,7 +80,7 @@ def fit_model(
             )
     notes = [*points.notes, *_suspects(points)]
     if points.threads_assumed:
-        notes.append(f"CPU threads of offload plans are not told: {OFFLOAD_CPUS} a GPU assumed.")
+        notes.append(f"CPU threads of offload plans are not given: {OFFLOAD_CPUS} a GPU assumed.")
     found = None
     if points.profile:
         found = fit(
@@ -117,8 +117,8 @@ def _of_fit(found: Fit, count: int) -> list[str]:
     if found.on_bounds:
         notes.append(f"The points do not determine {', '.join(found.on_bounds)}: on a bound.")
     if found.fitted_too:
-        told = ", ".join({"forward": "the forward time"}.get(n, n) for n in found.fitted_too)
-        notes.append(f"Not given and fitted as well: {told}.")
+        fitted = ", ".join({"forward": "the forward time"}.get(n, n) for n in found.fitted_too)
+        notes.append(f"Not given and fitted as well: {fitted}.")
     wanted = len(found.parameters.as_tuple()) + len(found.fitted_too)
     if count * 3 < wanted:
         notes.append(f"{count} points are few for {wanted} numbers: predict with care.")

@@ -27,7 +27,7 @@ class Measurement:
         plan: the plan that ran.
         placement: digits, one a node, as its source writes them.
         iteration_time: seconds per iteration; None = it ran out of memory.
-        threads: CPU threads with each GPU; None = not told.
+        threads: CPU threads with each GPU; None = not given.
     """
 
     plan: Plan
@@ -112,8 +112,8 @@ class MeasuredTable:
 
     def fewest_threads(self, plan: Plan) -> int | None:
         """Return the fewest CPU threads a GPU of a plan's rows; None = none tells."""
-        told = [r.threads for r in self.rows if r.plan == plan and r.threads is not None]
-        return min(told, default=None)
+        given = [r.threads for r in self.rows if r.plan == plan and r.threads is not None]
+        return min(given, default=None)
 
     def interpolated(self, plan: Plan, shape: Shape) -> float | None:
         """Return the time of a plan between its measured sizes; None outside of them.

@@ -2,7 +2,7 @@
 
 Read it with care: the fitted points are among the validated ones; "ZeRO-DP" of vit, roberta and
 bert is predicted as plain data parallel; every 3D point has a forward time of its own. What the
-models err over all measured points is told by `windtunnel.throughput.accuracy`.
+models err over all measured points is reported by `windtunnel.throughput.accuracy`.
 """
 
 from __future__ import annotations
