@@ -254,11 +254,11 @@ def fit_figures(fit: LlmFit) -> dict[str, Any]:
     """Return what `llm-fit` tells of a fit."""
     from dataclasses import asdict
 
-    told: dict[str, Any] = {} if fit.cost is None else fit.cost.data()
+    costs: dict[str, Any] = {} if fit.cost is None else fit.cost.data()
     if isinstance(fit.cost, LinearCost):
-        told["prefill_attention_s"] = fit.cost.prefill_attention_s
+        costs["prefill_attention_s"] = fit.cost.prefill_attention_s
     return {
-        **told,
+        **costs,
         "num_rows": fit.num_rows,
         "rmse": None if fit.cost is None else fit.rmse,
         "mean_relative_error": None if fit.cost is None else fit.mean_relative_error,

@@ -58,7 +58,7 @@ class LayersCost(Cost):
         for name, times in self.per_layer.items():
             amount(f"per_layer.{name}", times)
         check_links(self)
-        self.kernel  # noqa: B018 - the tables are read now, so that what is wrong is told now
+        self.kernel  # noqa: B018 - the tables are read now, so that what is wrong is raised now
 
     def at_degree(self, tensor_parallel: int) -> Cost:
         """Return the cost by the tables of another degree: those whose name ends in ``_tpN``.

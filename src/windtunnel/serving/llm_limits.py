@@ -64,10 +64,10 @@ class Limits:
 
     def figures(self, outcome: LlmOutcome) -> dict[str, float | None]:
         """Return the limited figures of a run."""
-        told: dict[str, float | None] = {}
-        for name in self.bounds:
-            told[name] = outcome.figure(name) if name in AT_MOST else self._rate(name, outcome)
-        return told
+        return {
+            name: outcome.figure(name) if name in AT_MOST else self._rate(name, outcome)
+            for name in self.bounds
+        }
 
     def _rate(self, name: str, outcome: LlmOutcome) -> float:
         if name == "slo_attainment":
@@ -121,7 +121,7 @@ _TOGETHER = 4096
 
 
 class Alone:
-    """Requests, each on a replica of its own; told once of models that differ in nothing but pools.
+    """Requests, each on a replica of its own; once for models that differ in nothing but pools.
 
     Args:
         requests: with prompt and output tokens.

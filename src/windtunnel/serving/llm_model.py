@@ -174,36 +174,36 @@ class LlmModel:
 
     def data(self) -> dict[str, Any]:
         """Return the keys of a file."""
-        told: dict[str, Any] = {}
+        keys: dict[str, Any] = {}
         if self.iteration_s is None:
-            told["cost"] = self.cost.data()
+            keys["cost"] = self.cost.data()
         else:
-            told |= {name: getattr(self, name) for name in LINEAR[:4]}
+            keys |= {name: getattr(self, name) for name in LINEAR[:4]}
         if self.kv_limit is not None:
-            told["kv_limit"] = self.kv_limit
+            keys["kv_limit"] = self.kv_limit
         if self.engine is None:
-            told["max_batch"] = self.max_batch
-        told["gpus"] = self.gpus
+            keys["max_batch"] = self.max_batch
+        keys["gpus"] = self.gpus
         if self.engine is not None:
-            told["engine"] = self.engine.data()
+            keys["engine"] = self.engine.data()
         if self.power is not None:
-            told["power"] = asdict(self.power)
+            keys["power"] = asdict(self.power)
         if self.split is not None:
-            told["split"] = _split_data(self.split)
-        return told
+            keys["split"] = _split_data(self.split)
+        return keys
 
 
 def _split_data(split: Split) -> dict[str, Any]:
     plain = ("prefill_replicas", "decode_replicas", "kv_bytes_per_token", "bandwidth", "latency_s")
-    told = {name: getattr(split, name) for name in (*plain, "decode_dispatch")}
+    facts = {name: getattr(split, name) for name in (*plain, "decode_dispatch")}
     for pool in ("prefill", "decode"):
         keys = dict(getattr(split, pool) or {})
         cost = getattr(split, f"{pool}_cost")
         if cost is not None:
             keys["cost"] = cost.data()
         if keys:
-            told[pool] = keys
-    return told
+            facts[pool] = keys
+    return facts
 
 
 def synthetic_llm() -> LlmModel:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.serving.llm_model import LlmModel
     from windtunnel.serving.request_traces import RequestTrace
 
-#: Percentiles that are told of each latency.
+#: Percentiles that are reported of each latency.
 PERCENTS = (50, 90, 99)
 LATENCIES = ("ttft", "tpot", "e2e", "itl")
 _HOUR = 3600.0
@@ -76,7 +76,7 @@ class LlmOutcome:
         restarts: how often it was evicted, shape (n,).
         cached_tokens: of its prompt, found when it was first admitted, shape (n,).
         gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s;
-            told apart to 1e-13 s, less finely where more than 262,144 are different.
+            distinguished to 1e-13 s, less finely where more than 262,144 are different.
         gap_counts: how often each occurred, shape (k,).
         gap_total: of all gaps, s.
         busy: time in iterations, shape (replicas,), s; of pipelines, of each stage.
@@ -216,7 +216,7 @@ class LlmOutcome:
         made = self.tokens_made
         cached = int(self.cached_tokens.sum())
         prompts = int(self.requests.prompt_tokens[served].sum())
-        told: dict[str, float | None] = {
+        figures: dict[str, float | None] = {
             "num_requests": len(served),
             "num_rejected": int((~served).sum()),
             "gpus": gpus,
@@ -235,8 +235,8 @@ class LlmOutcome:
         }
         for name in LATENCIES:
             for point in ("mean", *(f"p{percent}" for percent in PERCENTS)):
-                told[f"{point}_{name}"] = self.figure(f"{point}_{name}")
-        return told | self._priced(made, carbon, price, tariff)
+                figures[f"{point}_{name}"] = self.figure(f"{point}_{name}")
+        return figures | self._priced(made, carbon, price, tariff)
 
     @property
     def joules(self) -> float | None:

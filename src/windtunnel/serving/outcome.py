@@ -98,7 +98,7 @@ class ServingOutcome:
     def metrics(self, warm_up: float = 0.0) -> dict[str, Any]:
         """Return the run's figures.
 
-        Latencies are of requests that were served; attainment is told apart from them.
+        Latencies are of requests that were served; attainment is reported apart from them.
 
         Args:
             warm_up: see `counted`.

@@ -249,7 +249,7 @@ class MinuteCounts:
 
 
 def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
-    """Read recorded requests; the format is told from the first line.
+    """Read recorded requests; the format is known by the first line.
 
     Azure LLM 2023 and 2024 (``TIMESTAMP,ContextTokens,GeneratedTokens``), Azure LMM 2025 (the same
     with ``NumImages``), Mooncake (JSON lines with ``timestamp`` in ms, ``input_length``,

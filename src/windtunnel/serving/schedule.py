@@ -135,8 +135,8 @@ def simulate_schedule(
         served = serve_immediately(arrays, part, costs, clocks, dispatch=dispatch, seed=0)
         parts.append(outcome(placement, part, arrays, served, {}))
         before = (placement, clocks)
-    told = {"dispatch": dispatch, "switch": repr(switch), "loading": loading}
-    return _joined(parts, workload, schedule, told)
+    settings = {"dispatch": dispatch, "switch": repr(switch), "loading": loading}
+    return _joined(parts, workload, schedule, settings)
 
 
 def _spans(placement: Placement) -> list[tuple[int, int]]:
@@ -185,7 +185,7 @@ def _clocks(
 
 
 def _joined(
-    parts: list[ServingOutcome], workload: Workload, schedule: Schedule, told: dict[str, Any]
+    parts: list[ServingOutcome], workload: Workload, schedule: Schedule, settings: dict[str, Any]
 ) -> ServingOutcome:
     """Return the parts as one outcome; busy time is of the whole cluster."""
     return ServingOutcome(
@@ -196,7 +196,7 @@ def _joined(
         np.concatenate([part.batch for part in parts]),
         _summed([part.busy for part in parts]),
         np.array([schedule.placements[0].num_gpus]),
-        {"simulator": "immediate", "segments": len(parts), **told},
+        {"simulator": "immediate", "segments": len(parts), **settings},
     )
 
 

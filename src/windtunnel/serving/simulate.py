@@ -6,7 +6,7 @@ Semantics are those of AlpaServe's simulators (OSDI'23, section 4; spec in docs/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def simulate(
     group, start, finish = serve_immediately(
         arrays, workload, costs, clocks, dispatch=dispatch, seed=seed
     )
-    settings = {"simulator": "immediate", "dispatch": dispatch, "seed": seed, **_told(costs)}
+    settings = {"simulator": "immediate", "dispatch": dispatch, "seed": seed, **asdict(costs)}
     return outcome(placement, workload, arrays, (group, start, finish), settings)
 
 
@@ -163,7 +163,7 @@ def simulate_events(
         *workload.arrays(), reached, np.argsort(reached, kind="stable"), to_manager, to_engine,
         *arrays, chosen.margin + costs.fixed,
     )  # fmt: skip
-    settings = {"simulator": "events", "dispatch": "shortest_queue", "seed": seed, **_told(costs)}
+    settings = {"simulator": "events", "dispatch": "shortest_queue", "seed": seed, **asdict(costs)}
     settings["delays"] = [*chosen.client, *chosen.dispatch, *chosen.engine, chosen.margin]
     return outcome(placement, workload, arrays, (group, start, finish + costs.fixed), settings)
 
@@ -208,7 +208,7 @@ def simulate_batches(
         times, costs.fixed,
     )  # fmt: skip
     busy = _busy_by_batch(placement, workload, arrays, (group, batch, at), (first, times))
-    settings = {"simulator": "batching", "max_batch": max_batch, **_told(costs)}
+    settings = {"simulator": "batching", "max_batch": max_batch, **asdict(costs)}
     gpus = np.array([g.parallel.gpus for g in placement.groups])
     return ServingOutcome(workload, group, start, finish, batch, busy, gpus, settings)
 
@@ -293,7 +293,3 @@ def _busy_by_batch(
                     count * times[begin : begin + parallel.pp].sum() * parallel.op
                 )
     return busy
-
-
-def _told(overheads: Overheads) -> dict[str, Any]:
-    return {"by_stage": overheads.by_stage, "fixed": overheads.fixed}

@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     Attributes:
         time: when a request came; empty = the file has lengths alone.
         prompt, output: its tokens.
-        images: in its prompt; empty = not told.
+        images: in its prompt; empty = not given.
         name: of what was called; empty = one service.
         is_stamp: whether the time is a date, and not seconds.
     """

@@ -20,7 +20,7 @@ LLM_VLLM_V1 = cython.declare(cython.int, 3)
 UNIT_TOKENS = cython.declare(cython.longlong, 512)
 #: Iterations that are looked at in one go where nothing changes between them, at most.
 LLM_AHEAD = cython.declare(cython.longlong, 64)
-#: Minutes that work is told apart by, at most: eight years. What is later counts in the last.
+#: Minutes by which work is counted, at most: eight years. What is later counts in the last.
 LLM_MINUTES = cython.declare(cython.longlong, 1 << 22)
 
 

@@ -7,12 +7,12 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
-#: Of a table's room, 2 to this power at most: beyond, gaps are told apart less finely.
+#: Of a table's room, 2 to this power at most: beyond, gaps are distinguished less finely.
 _MOST_BITS = cython.declare(cython.longlong, 19)
 #: Of a gap; the word that counts them has 63 bits.
 _MOST_PARTS = cython.declare(cython.double, 2.0**62)
 _GAP_SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-#: What a word of 64 bits does by itself; plain Python needs to be told.
+#: What a word of 64 bits does by itself; plain Python needs this mask for it.
 _GAP_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
@@ -25,7 +25,7 @@ class TokenGaps:
         size: how many gaps.
         bits: 2 to this power is the table's room.
         total: of all gaps, s.
-        parts: of a second, by which gaps are told apart: 2^44, far finer than clocks, or less where
+        parts: of a second, by which gaps are kept apart: 2^44, far finer than clocks, or less where
             there are too many different ones for a table that is quick, or one is of days.
         rows: gaps in parts of a second, -1 where there is none, and how many tokens came after.
     """
