@@ -38,7 +38,7 @@ def test_real_runs_from_kernel_tables(
     error = found.mean_absolute_error
     assert error is not None
     assert error <= most
-    told = found.told()
+    told = found.data()
     assert told["num_requests"] == 300
     for figure, value in told["error"].items():
         assert value == pytest.approx(told["simulated"][figure] / told["measured"][figure] - 1)

@@ -301,7 +301,7 @@ def replay_result(found: Replay) -> Result:
         ],
         parts=[section("Measured and simulated", [("", _figures(found))], drawn, "replay")],
         notes=model_words(found.outcome.model),
-        data=found.told(),
+        data=found.data(),
     )
 
 

@@ -61,8 +61,8 @@ class Replay:
         known = [abs(one) for one in named.values() if one is not None]
         return float(np.mean(known)) if known else None
 
-    def told(self) -> dict[str, Any]:
-        """Return what `llm-replay` tells."""
+    def data(self) -> dict[str, Any]:
+        """Return what `llm-replay` reports."""
         return {
             "num_requests": self.num_rows,
             "measured": self.measured,
