@@ -28,7 +28,7 @@ _HELIOS = (
 )
 
 
-def test_a_file_with_bad_rows_is_refused_whole_and_told_how_to_go_on(tmp_path: Path) -> None:
+def test_a_file_with_bad_rows_is_refused_whole_with_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "cluster_log.csv"
     path.write_text(_HELIOS)
     with pytest.raises(SchemaError, match="--bad-rows drop") as caught:

@@ -123,9 +123,9 @@ def test_where_python_has_no_headers_those_of_the_stable_interface_are_taken(
 
 def test_the_uncompiled_kernel_gives_the_same_bits() -> None:
     def served(build: str) -> str:
-        told = {**os.environ, "WINDTUNNEL_KERNEL": build}
+        env = {**os.environ, "WINDTUNNEL_KERNEL": build}
         run = subprocess.run(  # noqa: S603 - this Python, a fixed program
-            [sys.executable, "-c", SERVED], check=True, capture_output=True, text=True, env=told
+            [sys.executable, "-c", SERVED], check=True, capture_output=True, text=True, env=env
         )
         return run.stdout
 

@@ -106,6 +106,6 @@ def test_spec_policy_and_infeasible_errors() -> None:
     assert (infeasible.model, infeasible.status) == ("max-min", "unbounded")
 
 
-def test_times_of_long_runs_are_told_apart() -> None:
+def test_times_of_long_runs_are_kept_apart() -> None:
     early, late = (wt.PolicyError("p", "m", time=time) for time in (1219300.25, 1219301.5))
     assert str(early) != str(late)

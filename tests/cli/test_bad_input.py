@@ -70,9 +70,9 @@ def test_a_wrong_file_is_refused_with_its_place(
     jobs, out = tmp_path / "jobs.csv", tmp_path / "out.csv"
     jobs.write_text(content, encoding="utf-8")
     for more in ([], ["--json"]):
-        told = refused("simulate", jobs, "--cluster", "2x1", "--out", out, *more)
+        message = refused("simulate", jobs, "--cluster", "2x1", "--out", out, *more)
         for word in words:
-            assert word in told
+            assert word in message
     page = tmp_path / "page.html"
     refused("compare", jobs, "--cluster", "2x1", "--policies", "fifo,sjf", "--out", page)
     assert [path.name for path in tmp_path.iterdir()] == ["jobs.csv"]
@@ -122,9 +122,9 @@ OPTIONS = {
 def test_a_wrong_option_is_refused_and_the_nearest_is_suggested(
     refused: Callable[..., str], lecture: Path, words: tuple[str, ...]
 ) -> None:
-    told = refused("simulate", lecture, "--cluster", "pool:2", *words)
+    message = refused("simulate", lecture, "--cluster", "pool:2", *words)
     for word in OPTIONS[words]:
-        assert word in told
+        assert word in message
 
 
 def test_a_run_whose_result_cannot_be_written_is_refused_before_it(
@@ -145,9 +145,9 @@ def test_a_run_whose_result_cannot_be_written_is_refused_before_it(
 def test_a_trace_without_a_cluster_says_how_to_give_one(
     refused: Callable[..., str], lecture: Path
 ) -> None:
-    told = refused("simulate", lecture)
-    assert "--cluster 64x8:A100" in told
-    assert "pool:512" in told
+    message = refused("simulate", lecture)
+    assert "--cluster 64x8:A100" in message
+    assert "pool:512" in message
 
 
 def test_unknown_names_of_traces_and_commands_suggest_the_nearest(

@@ -86,8 +86,8 @@ def test_json_has_the_row_in_the_order_of_the_file_and_every_claim(
         *("key", "claim", "value", "unit", "n", "left_out", "published", "why_not", "source")
     }
     assert all((one["value"] is None) == bool(one["why_not"]) for one in data["headlines"])
-    told = {label for one in data["cannot_be_had"] for label in one["numbers"]}
-    assert len(told) == len(nulls) + sum(one["value"] is None for one in data["headlines"])
+    listed = {label for one in data["cannot_be_had"] for label in one["numbers"]}
+    assert len(listed) == len(nulls) + sum(one["value"] is None for one in data["headlines"])
     assert (data["telemetry"], data["page"]) == ([], None)
 
 
@@ -146,7 +146,7 @@ def test_the_sources_own_times_are_used_on_request(run: Callable[..., Any], kalo
 
 
 @pytest.mark.slow
-def test_telemetry_is_told_by_user(run: Callable[..., Any], philly: tuple[Path, Path]) -> None:
+def test_telemetry_is_reported_by_user(run: Callable[..., Any], philly: tuple[Path, Path]) -> None:
     log, minutes = philly
     data = run("describe", log, "--telemetry", minutes, "--json").json
     (use,) = data["telemetry"]

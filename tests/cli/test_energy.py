@@ -208,7 +208,7 @@ def test_groups_of_a_trace_and_of_none(run: Run) -> None:
         (("optimise",), "Did you mean 'optimum'"),
     ],
 )
-def test_wrong_words_are_told(
+def test_wrong_words_are_refused(
     refused: Callable[..., str], words: tuple[str, ...], message: str
 ) -> None:
     assert message in refused("energy", *words)

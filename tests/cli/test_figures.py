@@ -60,7 +60,9 @@ def jobs(tmp_path: Path) -> Path:
     return path
 
 
-def test_figures_are_written_and_told(run: Callable[..., Any], jobs: Path, tmp_path: Path) -> None:
+def test_figures_are_written_and_listed(
+    run: Callable[..., Any], jobs: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     result = run(jobs, "--set", "acme", "--out", out)
     assert result.exit_code == 0, result.output
@@ -143,7 +145,7 @@ def test_standard_input_is_a_trace(run: Callable[..., Any], tmp_path: Path) -> N
     assert run(*words, stdin=JOBS).exit_code == 0
 
 
-def test_rows_that_were_left_out_of_a_trace_are_told(
+def test_rows_that_were_left_out_of_a_trace_are_noted(
     run: Callable[..., Any], tmp_path: Path
 ) -> None:
     bad = tmp_path / "bad.csv"
@@ -187,8 +189,8 @@ def test_what_cannot_be_done_is_refused_in_one_message(
 def test_reading_options_need_a_trace_that_is_read(
     refused: Callable[..., str], tmp_path: Path
 ) -> None:
-    told = refused("synthetic:kalos", "--zone", "UTC", "--out", tmp_path / "o")
-    assert "--zone: no trace is read" in told
+    message = refused("synthetic:kalos", "--zone", "UTC", "--out", tmp_path / "o")
+    assert "--zone: no trace is read" in message
 
 
 def test_more_traces_than_colours_are_refused(
@@ -214,5 +216,5 @@ def test_a_telemetry_that_measures_nothing_drawn_is_refused(
 ) -> None:
     wide = tmp_path / "XID_ERRORS.csv"
     wide.write_text("Time,10.0.0.1-0\n2023-08-01 00:00:00,0\n")
-    told = refused(jobs, "--telemetry", wide, "--out", tmp_path / "o")
-    assert "measures nothing that a figure draws; it has 'XID_ERRORS'" in told
+    message = refused(jobs, "--telemetry", wide, "--out", tmp_path / "o")
+    assert "measures nothing that a figure draws; it has 'XID_ERRORS'" in message

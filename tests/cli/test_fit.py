@@ -53,11 +53,11 @@ def test_a_twin_is_written_and_compared(
     fit_run: Callable[..., Any], log: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "log.twin.toml"
-    code, told, error = fit_run(log, "--out", out)
+    code, shown, error = fit_run(log, "--out", out)
     assert (code, error) == (0, "")
     for words in ("run time, median", "GPU time", "jobs failed", "25 %", "smallest group", "5 jobs",
                   "differential privacy", "Next: windtunnel simulate"):  # fmt: skip
-        assert words in told
+        assert words in shown
     text = out.read_text(encoding="utf-8")
     for secret in ("zz", "bob", "lab-x", "Moonshot", "log.csv"):
         assert secret not in text
@@ -66,10 +66,10 @@ def test_a_twin_is_written_and_compared(
 
 def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     out = tmp_path / "log.twin.json"
-    code, told, _ = fit_run(
+    code, shown, _ = fit_run(
         log, "--out", out, "--min-count", 8, "--keep-workloads", "--seed", 3, "--json"
     )
-    data = json.loads(told)
+    data = json.loads(shown)
     assert code == 0
     assert set(data) == {
         *("out", "bytes", "jobs", "min_count", "strata", "users", "kept", "fidelity", "judged"),
@@ -87,9 +87,9 @@ def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: 
 
 def test_a_synthetic_trace_takes_jobs_and_seed(fit_run: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "k.twin.toml"
-    code, told, _ = fit_run("synthetic:kalos:jobs=600", "--seed", 1, "--out", out, "--json")
+    code, shown, _ = fit_run("synthetic:kalos:jobs=600", "--seed", 1, "--out", out, "--json")
     assert code == 0
-    assert json.loads(told)["jobs"] == 600
+    assert json.loads(shown)["jobs"] == 600
 
 
 @pytest.mark.parametrize(

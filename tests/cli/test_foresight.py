@@ -59,9 +59,9 @@ def test_further_columns_of_a_csv_file_are_text_and_still_numbers(
     assert run(*words, "easy", "--estimates", "column:votes").code == 0
     words = ("simulate", path, "--cluster", "pool:1")
     assert "'shell' holds 'sh' in row 1" in refused(*words, "--policy", "sjf:by=shell")
-    told = run(*words, "--policy", "edf").out
-    assert "Deadlines missed" in told
-    assert "Tardiness, mean" in told
+    shown = run(*words, "--policy", "edf").out
+    assert "Deadlines missed" in shown
+    assert "Tardiness, mean" in shown
 
 
 def test_wrong_names(refused: Callable[..., str], lecture: Path) -> None:

@@ -36,8 +36,8 @@ def test_a_blind_policy_is_flown_with_both_choices(run: Callable[..., Ran], tmp_
     names = [row["policy"] for row in ran.json["runs"]]
     assert names == ["max_min_fairness:choice=vertex", "max_min_fairness:choice=centre"]
     page = out.read_text()
-    for told in ("LAS, vertex", "LAS, centre", "v100:2,k80:2", "gavel sweep --rates 0.2"):
-        assert told in page
+    for expected in ("LAS, vertex", "LAS, centre", "v100:2,k80:2", "gavel sweep --rates 0.2"):
+        assert expected in page
     assert run(*words, "--json").json["runs"] == ran.json["runs"]
     assert len(kept.read_text().splitlines()) == 2
 

@@ -27,7 +27,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return benches
 
 
-def test_the_address_is_told_before_the_page_is_served(
+def test_the_address_is_printed_before_the_page_is_served(
     run: Callable[..., Any], lecture: Path, served: list[Any]
 ) -> None:
     data = run("lab", lecture, "--port", 0, "--json").json
@@ -132,6 +132,6 @@ def test_a_site_file_holds_as_a_whole(
 def test_a_cluster_that_is_none_is_refused_before_anything_is_served(
     refused: Callable[..., str], served: list[Any], words: str
 ) -> None:
-    told = refused("lab", "synthetic:kalos:jobs=40", "--cluster", words, "--port", 0)
-    assert refused("simulate", "synthetic:kalos:jobs=40", "--cluster", words) == told
+    message = refused("lab", "synthetic:kalos:jobs=40", "--cluster", words, "--port", 0)
+    assert refused("simulate", "synthetic:kalos:jobs=40", "--cluster", words) == message
     assert served == []

@@ -75,10 +75,10 @@ def test_hostile_names_do_no_harm(
     run: Callable[..., Any], hostile: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     out = tmp_path / "page.html"
-    told = run(*command, hostile, "--out", out)
-    assert (told.code, told.err) == (0, "")
-    assert all(char.isprintable() or char == "\n" for char in told.out)
-    assert "\u202e" not in told.out
+    ran = run(*command, hostile, "--out", out)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(char.isprintable() or char == "\n" for char in ran.out)
+    assert "\u202e" not in ran.out
     page = out.read_text(encoding="utf-8")
     assert page.count("<script") == 2 * ("--surface" in command)  # its runs, and what picks them
     assert not re.search(r"<img|onerror=alert\(1\)>(?!&)", page)
@@ -96,10 +96,10 @@ def test_hostile_names_do_no_harm(
 def test_json_is_one_value_in_ascii(
     run: Callable[..., Any], hostile: Path, command: tuple[str, ...]
 ) -> None:
-    told = run(*command, hostile, "--json")
-    assert told.code == 0
-    assert told.out.isascii()
-    data = told.json
+    ran = run(*command, hostile, "--json")
+    assert ran.code == 0
+    assert ran.out.isascii()
+    data = ran.json
     assert {"trace", "headline", "notes", "command", "page"} <= set(data)
     assert data["page"] is None
     assert data["command"].startswith(f"windtunnel {command[0]}")
@@ -125,12 +125,12 @@ def test_cost_adds_up_with_energy_beside_it(
     power = tmp_path / "power.toml"
     power.write_text("[gpus.default]\nidle_w = 50\nactive_w = 400\n", encoding="utf-8")
     more = ("--cluster", "2x8", "--power", power, "--carbon", "500")
-    told = run("report", "cost", hostile, "--price", "3", *more, "--json").json
+    data = run("report", "cost", hostile, "--price", "3", *more, "--json").json
     for key in ("by_user", "by_vc", "by_gpu_type"):
-        assert sum(row["cost"] for row in told[key]) + told["idle"] == pytest.approx(told["total"])
+        assert sum(row["cost"] for row in data[key]) + data["idle"] == pytest.approx(data["total"])
     held = sum(g * d for g, d in zip(jobs()["num_gpus"], jobs()["duration"], strict=True))
-    assert told["allocated"] == pytest.approx(held / 3600 * 3)
-    energy = told["energy"]
+    assert data["allocated"] == pytest.approx(held / 3600 * 3)
+    energy = data["energy"]
     assert energy["jobs_j"] == pytest.approx(held * 400)
     assert energy["carbon_kg"] == pytest.approx(energy["energy_j"] / 3.6e6 * 0.5)
     page = tmp_path / "p.html"
@@ -140,8 +140,8 @@ def test_cost_adds_up_with_energy_beside_it(
 
 @pytest.mark.slow
 def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) -> None:
-    log, told = data_dir / "formats" / "sacct_parsable2.txt", "dcgm_metrics.prom"
-    more = ("--zone", "America/New_York", "--telemetry", data_dir / "formats" / told, "--json")
+    log, readings = data_dir / "formats" / "sacct_parsable2.txt", "dcgm_metrics.prom"
+    more = ("--zone", "America/New_York", "--telemetry", data_dir / "formats" / readings, "--json")
     idle = run("report", "waste", log, *more).json
     # One GPU names job 1001 and is busy; another's pod is no job of the log; a third is nobody's.
     assert (idle["idle"]["num_jobs"], idle["idle"]["idle"]) == (1, 0.0)
@@ -210,16 +210,16 @@ def test_telemetry_knows_tasks_and_runs_by_raw_ids(run: Callable[..., Any], tmp_
     )
     (tmp_path / "use.prom").write_text(text, encoding="utf-8")
     words = (tmp_path / "log.txt", "--telemetry", tmp_path / "use.prom", "--json")
-    told = run("report", "waste", *words).json
-    assert {row["job_id"]: row["idle"] for row in told["worst"]} == {"17_1": 3600.0, "7#2": 3600.0}
-    assert (told["idle"]["num_jobs"], told["idle"]["unknown_jobs"]) == (3, 0)
+    data = run("report", "waste", *words).json
+    assert {row["job_id"]: row["idle"] for row in data["worst"]} == {"17_1": 3600.0, "7#2": 3600.0}
+    assert (data["idle"]["num_jobs"], data["idle"]["unknown_jobs"]) == (3, 0)
 
 
 def test_a_request_that_no_log_has_seen(
     run: Callable[..., Any], refused: Callable[..., str], hostile: Path
 ) -> None:
-    told = run("predict", "wait", hostile, "--gpus", "9", "--json").json
-    assert any("the largest asked for 8)" in note for note in told["notes"])
+    data = run("predict", "wait", hostile, "--gpus", "9", "--json").json
+    assert any("the largest asked for 8)" in note for note in data["notes"])
     usual = run("predict", "wait", hostile, "--gpus", "8", "--json").json
     assert not any("largest" in note for note in usual["notes"])
     alone = run("predict", "wait", hostile, "--gpus", "8", "--user", "../../etc/passwd", "--json")
@@ -228,17 +228,17 @@ def test_a_request_that_no_log_has_seen(
     assert "would never start" in refused(*twin, "--gpus", "2417")
 
 
-def test_jobs_of_unknown_gpu_time_are_told(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_jobs_of_unknown_gpu_time_are_noted(run: Callable[..., Any], tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text(
         "job_id,submit_time,start_time,duration,num_gpus\na,0,0,60,1\nb,0,0,,1\nc,0,0,60,\n",
         encoding="utf-8",
     )
     for words in (("waste", log), ("cost", log, "--price", "60")):
-        told = run("report", *words, "--json").json
-        assert sum(told["left_out"].values()) == 2
-        assert told["gpu_time"] == 60.0
-        assert "In no sum of GPU hours: 1 job whose run time is not known." in told["notes"]
+        data = run("report", *words, "--json").json
+        assert sum(data["left_out"].values()) == 2
+        assert data["gpu_time"] == 60.0
+        assert "In no sum of GPU hours: 1 job whose run time is not known." in data["notes"]
 
 
 def test_no_bill_without_a_cluster_or_starts(
@@ -246,13 +246,13 @@ def test_no_bill_without_a_cluster_or_starts(
 ) -> None:
     """Jobs whose starts nobody knows held GPUs all the same: a bill of nothing would be wrong."""
     assert "--cluster 64x8:A100" in refused("report", "cost", lecture, "--price", "1")
-    told = run("report", "cost", lecture, "--price", "1", "--cluster", "pool:2", "--json").json
-    assert told["allocated"] == pytest.approx(105 / 3600)
+    data = run("report", "cost", lecture, "--price", "1", "--cluster", "pool:2", "--json").json
+    assert data["allocated"] == pytest.approx(105 / 3600)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (("--to-policy", "sjf"), "policy sjf"),
         (("--to-queueing", "easy"), "queueing easy"),
@@ -264,7 +264,7 @@ def test_no_bill_without_a_cluster_or_starts(
     ],
 )
 def test_every_change_can_be_asked_about(
-    run: Callable[..., Any], tmp_path: Path, change: tuple[str, ...], told: str
+    run: Callable[..., Any], tmp_path: Path, change: tuple[str, ...], expected: str
 ) -> None:
     names = {"user": ["u", "v"] * 150, "vc": ["a", "b"] * 150}
     log = tmp_path / "log.csv"
@@ -277,7 +277,7 @@ def test_every_change_can_be_asked_about(
     ]
     now = ("--cluster", "2x8", "--queueing", "skip", "--anyway")
     data = run("whatif", log, *now, *words, "--json").json
-    assert any(told in text for text in data["changes"])
+    assert any(expected in text for text in data["changes"])
     rows = {row["measure"]: row for row in data["measures"]}
     assert data["num_jobs"] == 300
     assert data["before"]["settings"]["queueing"] == "skip"
@@ -299,7 +299,7 @@ def test_no_cell_of_a_csv_file_runs_in_a_spreadsheet(
     evil = jobs()
     evil["job_id"] = [f"{('=', '+', '-', '@', 'a')[k % 5]}{k}a" for k in range(len(evil["user"]))]
     write_csv(as_jobs(evil), log)
-    told = run("simulate", log, "--cluster", "2x8", "--out", out)
-    assert (told.code, told.err) == (0, "")
+    ran = run("simulate", log, "--cluster", "2x8", "--out", out)
+    assert (ran.code, ran.err) == (0, "")
     cells = [line.split(",")[0].strip('"') for line in out.read_text("utf-8").splitlines()[1:]]
     assert cells == [name if name[0] == "a" else f"'{name}" for name in evil["job_id"]]

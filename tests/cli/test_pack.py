@@ -91,8 +91,8 @@ def test_the_terminal_tells_allocation_and_fragments(
 ) -> None:
     ran = run("pack", *files, "--placement", "openb_best_fit,random", "--seeds", 3)
     assert ran.code == 0
-    for told in ("openb_best_fit", "random", "allocated %", "frag@80", "±", "windtunnel pack"):
-        assert told in ran.out
+    for words in ("openb_best_fit", "random", "allocated %", "frag@80", "±", "windtunnel pack"):
+        assert words in ran.out
 
 
 def test_a_cluster_may_be_named(run: Callable[..., Any], files: tuple[Path, Path]) -> None:

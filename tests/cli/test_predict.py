@@ -95,9 +95,9 @@ def test_the_terminal_shows_models_side_by_side(predict_run: Callable[..., Any],
         assert text in " ".join(out.split())
     assert "interval" not in out
     # A line may break anywhere between two words: it is as wide as the log's path lets it be.
-    told = " ".join(predict_run("durations", log, "--interval", 0.9)[1].split())
-    assert "90 %" in told
-    assert "lies in the predicted interval" in told
+    shown = " ".join(predict_run("durations", log, "--interval", 0.9)[1].split())
+    assert "90 %" in shown
+    assert "lies in the predicted interval" in shown
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -198,6 +198,6 @@ def test_jobs_that_never_ended_cannot_be_judged(
 def test_help_names_what_may_be_predicted(predict_run: Callable[..., Any]) -> None:
     assert "durations" in predict_run("--help")[1]
     assert "Did you mean 'durations'?" in predict_run("duration", "x")[2]
-    told = predict_run("durations", "--help")[1]
+    help_text = predict_run("durations", "--help")[1]
     for name in KNOWN_AFTER:
-        assert name in told
+        assert name in help_text

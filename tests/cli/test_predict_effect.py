@@ -68,7 +68,7 @@ def test_json_holds_every_run_at_every_load(run: Callable[..., Any], log: Path) 
     assert mean == pytest.approx(fifo["avg_wait"])
 
 
-def test_the_command_that_is_told_gives_the_same_again(run: Callable[..., Any], log: Path) -> None:
+def test_the_command_that_is_shown_gives_the_same_again(run: Callable[..., Any], log: Path) -> None:
     first = run("predict", "effect", log, *WORDS, "--no-reservations", "--json").json
     again = shlex.split(first["command"])
     assert again[0] == "windtunnel"
@@ -104,7 +104,7 @@ def test_a_study_without_cures_still_has_its_page(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("--loads", "0.9,zero"), "numbers above 0"),
         (("--loads", "1,1"), "each once"),
@@ -120,9 +120,9 @@ def test_a_study_without_cures_still_has_its_page(
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(
-    refused: Callable[..., str], log: Path, words: tuple[str, ...], told: str
+    refused: Callable[..., str], log: Path, words: tuple[str, ...], expected: str
 ) -> None:
-    assert told in refused("predict", "effect", log, "--cluster", "pool:4", *words)
+    assert expected in refused("predict", "effect", log, "--cluster", "pool:4", *words)
 
 
 def test_defaults_are_the_studys_own() -> None:

@@ -47,11 +47,11 @@ def quotas(tmp_path: Path) -> Path:
 
 def test_simulate(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
     words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "quota"]
-    told = run(*words, "--quotas", quotas, "--json").json
-    assert told["num_preemptions"] == 1
-    assert told["settings"]["parameters"]["quotas"][1]["reclaim_within_cohort"] == "Any"
-    again = run(*shlex.split(told["command"])[1:], "--json").json
-    assert again == told
+    data = run(*words, "--quotas", quotas, "--json").json
+    assert data["num_preemptions"] == 1
+    assert data["settings"]["parameters"]["quotas"][1]["reclaim_within_cohort"] == "Any"
+    again = run(*shlex.split(data["command"])[1:], "--json").json
+    assert again == data
     behind = run(*words[:-1], f"quota:file={quotas}", "--json").json
     assert behind["num_preemptions"] == 1
 
@@ -66,9 +66,9 @@ def test_what_is_printed(run: Callable[..., Any], jobs: Path, quotas: Path) -> N
 
 def test_compare(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
     words = ["compare", jobs, "--cluster", "pool:8", "--policies", "fifo,quota"]
-    told = run(*words, "--quotas", quotas, "--json").json
-    assert [r["num_preemptions"] for r in told["runs"]] == [0, 1]
-    assert told["runs"][1]["policy"] == f"quota:file={quotas}"
+    data = run(*words, "--quotas", quotas, "--json").json
+    assert [r["num_preemptions"] for r in data["runs"]] == [0, 1]
+    assert data["runs"][1]["policy"] == f"quota:file={quotas}"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,6 @@ def test_refusals(
 def test_a_broken_file_names_the_key(refused: Callable[..., str], jobs: Path, quotas: Path) -> None:
     quotas.write_text(QUOTAS.replace("nominal_quota", "nominal_quta"), encoding="utf-8")
     words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "quota"]
-    told = refused(*words, "--quotas", quotas)
-    assert "$.queues[0].nominal_quta: unknown name" in told
-    assert "Did you mean 'nominal_quota'?" in told
+    message = refused(*words, "--quotas", quotas)
+    assert "$.queues[0].nominal_quta: unknown name" in message
+    assert "Did you mean 'nominal_quota'?" in message

@@ -22,10 +22,10 @@ def shown(width: int) -> str:
 
 def test_numbers_and_names_stay_whole_where_headings_are_folded() -> None:
     for width in (60, 80, 120):
-        told = shown(width)
-        assert max(map(len, told.splitlines())) <= width
-        assert all(text in told for text in ("llama/A100", "1,234,567.89", "12,345"))
-        assert "\u2026" not in told
+        printed = shown(width)
+        assert max(map(len, printed.splitlines())) <= width
+        assert all(text in printed for text in ("llama/A100", "1,234,567.89", "12,345"))
+        assert "\u2026" not in printed
 
 
 def test_an_empty_cell_is_empty() -> None:

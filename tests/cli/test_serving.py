@@ -67,15 +67,15 @@ def test_files(run: Callable[..., Any], placement: Path, tmp_path: Path) -> None
     assert table.column_names[-1] == "good"
     assert "Requests in the system" in (tmp_path / "chart.svg").read_text()
     drawn = tmp_path / "requests.parquet"
-    told = run("serving", "workload", *WANTED, "--out", drawn, "--json").json
-    assert pq.read_table(drawn).num_rows == told["num_requests"] == table.num_rows
+    data = run("serving", "workload", *WANTED, "--out", drawn, "--json").json
+    assert pq.read_table(drawn).num_rows == data["num_requests"] == table.num_rows
 
 
 def test_placing_anew(run: Callable[..., Any]) -> None:
     asked = ("serving", "replace", "--gpus", 4, "--every", "20s", *WANTED)
-    told = run(*asked, "--json").json
-    assert len(told["starts"]) == len(told["placements"]) == 3
-    shares = {name: one["slo_attainment"] for name, one in told["metrics"].items()}
+    data = run(*asked, "--json").json
+    assert len(data["starts"]) == len(data["placements"]) == 3
+    shares = {name: one["slo_attainment"] for name, one in data["metrics"].items()}
     assert set(shares) == {"once", "anew_free", "anew_paid"}
     assert shares["anew_free"] > shares["anew_paid"] > 0
     slow = run(*asked, "--load-gib-s", 0.1, "--json").json["metrics"]["anew_paid"]
@@ -97,8 +97,8 @@ def test_scaled_requests(run: Callable[..., Any]) -> None:
 def test_recorded_requests(run: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "calls.csv"
     file.write_text("app,func,end_timestamp,duration\na,f,10,4\nb,g,7,5\na,h,21,1\n")
-    told = run("serving", "workload", "--requests", file, "--json").json
-    assert [model["num_requests"] for model in told["models"]] == [1, 1, 1]
+    data = run("serving", "workload", "--requests", file, "--json").json
+    assert [model["num_requests"] for model in data["models"]] == [1, 1, 1]
     assert "3 requests in 18 s" in run("serving", "workload", "--requests", file).out
 
 

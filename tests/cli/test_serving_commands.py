@@ -50,13 +50,13 @@ def test_a_file_and_options(run: Callable[..., Any], asked: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["sr", "mp-search", "mp-greedy-2", "sr-ilp", "mp-ilp"])
 def test_policies_place_and_serve(run: Callable[..., Any], asked: Path, policy: str) -> None:
-    told = run("serving", "simulate", asked, "--policy", policy, "--gpus", 4, "--json").json
-    assert sum(np.prod(group["parallel"]) for group in told["placement"]) == 4
+    data = run("serving", "simulate", asked, "--policy", policy, "--gpus", 4, "--json").json
+    assert sum(np.prod(group["parallel"]) for group in data["placement"]) == 4
     spec = serving.read_workload(asked)
     expected = serving.search(spec.draw(PROFILE), PROFILE, 4, policy)
-    assert told["placement"] == expected.placement.data()
-    assert told["metrics"]["slo_attainment"] == expected.attainment
-    assert told["workload"]["rate"] == 15
+    assert data["placement"] == expected.placement.data()
+    assert data["metrics"]["slo_attainment"] == expected.attainment
+    assert data["workload"]["rate"] == 15
 
 
 def test_placing_anew_while_serving(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
@@ -83,13 +83,13 @@ def test_placing_anew_while_serving(run: Callable[..., Any], asked: Path, tmp_pa
 def test_capacity(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
     out = tmp_path / "placed.json"
     words = ("serving", "capacity", asked, "--attainment", 0.9, "--refine", 20)
-    told = run(*words, "--out", out, "--json").json
+    data = run(*words, "--out", out, "--json").json
     spec = serving.read_workload(asked)
     expected = serving.fewest_gpus(spec.draw(PROFILE), PROFILE, 0.9, refine=20)
-    assert told["gpus"] == expected.gpus
-    assert told["metrics"]["slo_attainment"] >= 0.9
-    assert {row["gpus"]: row["slo_attainment"] for row in told["tried"]} == expected.tried
-    assert json.loads(out.read_text()) == told["placement"]
+    assert data["gpus"] == expected.gpus
+    assert data["metrics"]["slo_attainment"] >= 0.9
+    assert {row["gpus"]: row["slo_attainment"] for row in data["tried"]} == expected.tried
+    assert json.loads(out.read_text()) == data["placement"]
     assert "Searched" in run(*words).out
     assert "at most 0 of the requests" in run(*words, "--slo-scale", 0.01).err
 
@@ -100,11 +100,11 @@ def test_sweeps(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
     fixed.write_text('[{"parallel": [1, 1, 4], "models": [0, 1, 2, 3, 4, 5]}]')
     words = ("serving", "sweep", asked, "--gpus", 4, "--refine", 10, "--policy", "sr")
     words = (*words, "--placement", fixed, "--over", "rate=5:20:3", "--over", "slo-scale=2,5")
-    told = run(*words, "--json").json
+    data = run(*words, "--json").json
     spec = serving.read_workload(asked)
     candidates = {"sr": "sr", "pipe": serving.as_placement(json.loads(fixed.read_text()))}
     over = {"rate": [5.0, 12.5, 20.0], "slo_scale": [2.0, 5.0]}
-    assert told["rows"] == serving.sweep(spec, 4, over, candidates, refine=10).rows
+    assert data["rows"] == serving.sweep(spec, 4, over, candidates, refine=10).rows
     for name in ("sweep.html", "sweep.svg", "sweep.csv"):
         ran = run(*words, "--out", tmp_path / name)
         assert (ran.code, ran.err) == (0, "")
@@ -112,7 +112,7 @@ def test_sweeps(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
     for text in ("Attainment against rate", "Attainment against SLO scale", "pipe", "GPUs down"):
         assert text in page
     assert "--over slo-scale=2,5" in page
-    assert pcsv.read_csv(tmp_path / "sweep.csv").num_rows == len(told["rows"])
+    assert pcsv.read_csv(tmp_path / "sweep.csv").num_rows == len(data["rows"])
 
 
 def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
     file.write_text(json.dumps(row) + "\n" + json.dumps({**row, "total_rate": 1.0}) + "\n")
     out = tmp_path / "cases.csv"
-    told = run("serving", "evaluate", file, "--out", out, "--json").json
+    data = run("serving", "evaluate", file, "--out", out, "--json").json
     found = [serving.evaluate(case, PROFILE) for case in serving.read_cases(file)]
-    assert told["cases"] == found
-    assert told["largest_difference"] == max(abs(one["difference"]) for one in found)
+    assert data["cases"] == found
+    assert data["largest_difference"] == max(abs(one["difference"]) for one in found)
     assert pcsv.read_csv(out)["goodput"].to_pylist() == [one["goodput"] for one in found]
     assert "2 cases, 2 published" in run("serving", "evaluate", file).out
 
@@ -134,10 +134,10 @@ def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
 def test_published_cases(run: Callable[..., Any], data_dir: Path) -> None:
     folder = data_dir / "alpaserve"
     cases = folder / "general_synthetic_bert.jsonl"
-    told = run("serving", "evaluate", cases, "--json").json  # with the profile beside it
-    assert told["settings"]["profile"] == str(folder / "profile_stages.csv")
-    assert (told["num_cases"], told["num_published"]) == (114, 114)
-    assert told["largest_difference"] <= 5.1e-4
+    data = run("serving", "evaluate", cases, "--json").json  # with the profile beside it
+    assert data["settings"]["profile"] == str(folder / "profile_stages.csv")
+    assert (data["num_cases"], data["num_published"]) == (114, 114)
+    assert data["largest_difference"] <= 5.1e-4
 
 
 def test_fitting_a_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_fitting_a_language_model(run: Callable[..., Any], tmp_path: Path) -> No
             lines.append(",".join(map(str, [*name.split("/"), *counts, time])))
     file, out = tmp_path / "measured.csv", tmp_path / "models.toml"
     file.write_text("\n".join(lines))
-    told = run("serving", "llm-fit", file, "--kv-limit", 5000, "--out", out, "--json").json
-    assert [one["name"] for one in told["models"]] == list(costs)
-    for one, wanted in zip(told["models"], costs.values(), strict=True):
+    data = run("serving", "llm-fit", file, "--kv-limit", 5000, "--out", out, "--json").json
+    assert [one["name"] for one in data["models"]] == list(costs)
+    for one, wanted in zip(data["models"], costs.values(), strict=True):
         keys = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
         assert [one[key] for key in keys] == pytest.approx(wanted, rel=1e-6)
         assert (one["num_rows"], one["mean_relative_error"] < 1e-9) == (30, True)
@@ -194,8 +194,8 @@ def test_a_fitted_model_serves(run: Callable[..., Any], tmp_path: Path, requests
     models = tmp_path / "models.toml"
     text = "iteration_s=0.01\nprefill_token_s=1e-4\ndecode_seq_s=0\nkv_token_s=0\nkv_limit=4000\n"
     models.write_text(f'["a/x"]\n{text}\n["a/y"]\n{text}max_batch=3\n')
-    told = run("serving", "llm", requests, "--model", f"{models}#a/y", "--json").json
-    assert told["model"]["max_batch"] == 3
+    data = run("serving", "llm", requests, "--model", f"{models}#a/y", "--json").json
+    assert data["model"]["max_batch"] == 3
     for name, words in (("", "choose one"), ("#a/z", "Did you mean 'a/y'")):
         ran = run("serving", "llm", requests, "--model", f"{models}{name}")
         assert ran.code == 2
@@ -206,10 +206,10 @@ def test_language_models_at_other_rates(
     run: Callable[..., Any], tmp_path: Path, requests: Path
 ) -> None:
     words = ("serving", "llm", requests, "--ttft", 0.5, "--tpot", 0.05)
-    told = run(*words, "--rates", "5,40", "--json").json
-    assert [row["rate"] for row in told["by_rate"]] == [5, 40]
+    data = run(*words, "--rates", "5,40", "--json").json
+    assert [row["rate"] for row in data["by_rate"]] == [5, 40]
     at_rate = run(*words, "--rate", 40, "--json").json["metrics"]
-    assert told["by_rate"][1] == {"rate": 40, **at_rate}
+    assert data["by_rate"][1] == {"rate": 40, **at_rate}
     for name in ("llm.html", "llm.svg"):
         ran = run(*words, "--out", tmp_path / name)
         assert (ran.code, ran.err) == (0, "")
@@ -264,12 +264,12 @@ def test_set_ups_beside_each_other(run: Callable[..., Any], tmp_path: Path, requ
     model.write_text(f"{costs}[power]\nidle_w=100\nprefill_w=600\ndecode_w=400\n")
     words = (requests, "--model", model, "--ttft", 0.5, "--price", 2, "--carbon", 300)
     page = tmp_path / "page.html"
-    told = run(
+    data = run(
         "serving", "llm-sweep", *words, "--over", "rate=5,40", "--over", "replicas=1,2",
         "--over", "num_blocks=100,200", "--dispatch", "least_loaded,least_tokens",
         "--out", page, "--json",
     ).json  # fmt: skip
-    rows = told["rows"]
+    rows = data["rows"]
     assert len(rows) == 12
     options = {"rate": "--rate", "replicas": "--replicas", "num_blocks": "--num-blocks"}
     for row in (*rows[1::4], rows[-2]):

@@ -305,7 +305,7 @@ def test_a_time_line_that_cannot_be_is_refused_before_the_run(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["--record", "jobs.parquet"], "is the trace itself"),
         (["--record", "a.parquet", "--out", "./a.parquet"], "is what --record writes"),
@@ -318,14 +318,14 @@ def test_a_recording_takes_no_other_files_place(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
-    told: str,
+    expected: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     trace = tmp_path / "jobs.parquet"
     pq.write_table(wt.open_trace(lecture).jobs, trace)
     before = trace.read_bytes()
     ran = run("simulate", "jobs.parquet", "--cluster", "pool:2", *words)
-    assert (ran.code, told in ran.err) == (2, True), ran.err
+    assert (ran.code, expected in ran.err) == (2, True), ran.err
     assert trace.read_bytes() == before
 
 

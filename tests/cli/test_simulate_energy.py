@@ -38,22 +38,22 @@ def words(tmp_path: Path) -> list[str]:
 def test_json(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     carbon = tmp_path / "carbon.csv"
     carbon.write_text("time,g\n0,0\n50,360\n", encoding="utf-8")
-    told = run(*words, "--carbon", carbon, "--tariff", "0.36", "--json").json
+    data = run(*words, "--carbon", carbon, "--tariff", "0.36", "--json").json
     # 50 s of 3 GPUs at 250 W and 1 idle, 50 s of 2 and 2, and the host.
     first, second = (3 * 250 + 50 + 100) * 50 * 1.5, (2 * 250 + 2 * 50 + 100) * 50 * 1.5
-    assert told["energy_j"] == pytest.approx(first + second)
-    assert told["cost"] == pytest.approx((first + second) * 1e-7)
-    assert told["carbon_kg"] == pytest.approx(second * 1e-7)
-    assert told["energy"]["jobs_j"] == pytest.approx(62_500)
-    assert [row["energy_j"] for row in told["energy"]["by_user"]] == [50_000, 12_500]
-    assert "--carbon" in told["command"]
+    assert data["energy_j"] == pytest.approx(first + second)
+    assert data["cost"] == pytest.approx((first + second) * 1e-7)
+    assert data["carbon_kg"] == pytest.approx(second * 1e-7)
+    assert data["energy"]["jobs_j"] == pytest.approx(62_500)
+    assert [row["energy_j"] for row in data["energy"]["by_user"]] == [50_000, 12_500]
+    assert "--carbon" in data["command"]
     assert "energy_j" not in run(*words[:-2], "--json").json
 
 
 def test_screen(run: Callable[..., Any], words: list[str]) -> None:
-    told = run(*words, "--carbon", "400").out
-    assert "overhead, PUE 1.5" in told
-    assert "kg CO2eq" in told
+    shown = run(*words, "--carbon", "400").out
+    assert "overhead, PUE 1.5" in shown
+    assert "kg CO2eq" in shown
 
 
 def test_bad_input(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
@@ -69,16 +69,16 @@ def test_bad_input(run: Callable[..., Any], words: list[str], tmp_path: Path) ->
 
 def test_policies_of_power(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     # The host and four idle GPUs draw 450 W with PUE 1.5; a job adds 300 W a GPU.
-    told = run(*words, "--power-cap", "1.05kW", "--json").json
-    assert told["energy"]["peak_power_w"] <= 1050
-    assert told["energy"]["capped_time"] == 100  # b waits for a: two GPUs are free, not power
-    assert told["settings"]["power_cap"] == {
+    data = run(*words, "--power-cap", "1.05kW", "--json").json
+    assert data["energy"]["peak_power_w"] <= 1050
+    assert data["energy"]["capped_time"] == 100  # b waits for a: two GPUs are free, not power
+    assert data["settings"]["power_cap"] == {
         "rows": [[0.0, 1050.0]],
         "limits": "none",
         "count": "measured",
     }
-    again = shlex.split(told["command"])[1:]
-    assert run(*again, "--json").json == told
+    again = shlex.split(data["command"])[1:]
+    assert run(*again, "--json").json == data
     carbon = tmp_path / "carbon.csv"
     carbon.write_text("time,g\n0,400\n100,100\n200,400\n", encoding="utf-8")
     plain = run(*words, "--carbon", carbon, "--json").json
@@ -106,8 +106,8 @@ def test_energy_of_every_job(run: Callable[..., Any], words: list[str], tmp_path
 def test_comparing_energy(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     compare = ["compare", words[1], "--policies", "fifo,sjf", *words[2:], "--tariff", "0.36"]
-    told = run(*compare, "--power-cap", "1050", "--out", page, "--json").json
-    fifo, sjf = told["runs"]
+    data = run(*compare, "--power-cap", "1050", "--out", page, "--json").json
+    fifo, sjf = data["runs"]
     assert {"energy_j", "carbon_kg", "cost"} <= fifo.keys()
     assert fifo["carbon_kg"] is None
     assert fifo["cost"] == pytest.approx(fifo["energy_j"] * 1e-7)

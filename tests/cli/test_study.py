@@ -167,7 +167,7 @@ def test_the_folder_is_called_as_the_study(run: Callable[..., Any], file: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("polices = ['fifo']\n" + STUDY, "Did you mean 'policies'"),
         (STUDY.replace('"sjf"', '"sjff"'), "Did you mean 'sjf'"),
@@ -178,10 +178,10 @@ def test_the_folder_is_called_as_the_study(run: Callable[..., Any], file: Path) 
     ],
 )
 def test_a_wrong_study_is_refused(
-    refused: Callable[..., str], file: Path, text: str, told: str
+    refused: Callable[..., str], file: Path, text: str, expected: str
 ) -> None:
     file.write_text(text, encoding="utf-8")
-    assert told in refused("study", "run", file)
+    assert expected in refused("study", "run", file)
     assert not (file.parent / "small").exists()
 
 
@@ -207,7 +207,7 @@ def test_wrong_words_are_refused(
 
 
 @pytest.mark.slow
-def test_failures_are_told(run: Callable[..., Any], file: Path, tmp_path: Path) -> None:
+def test_failures_are_reported(run: Callable[..., Any], file: Path, tmp_path: Path) -> None:
     file.write_text(STUDY.replace('["1x8"]', '["1x8", "1x2"]'), encoding="utf-8")
     ran = run("study", "run", file, "--out", tmp_path / "out", "--workers", 1)
     assert ran.code == 0

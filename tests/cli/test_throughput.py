@@ -44,7 +44,7 @@ def mine(tmp_path: Path) -> Path:
 def test_four_gpus_for_two_jobs(run: Callable[..., Ran]) -> None:
     """MLSys'25, figure 8, as its program prints it."""
     found = run("throughput", "allocate", "roberta", "t5_3B", "--gpus", "4", "--json").json
-    told = {
+    jobs = {
         name: [
             (j["job"], j["num_gpus"], j["iteration_time"], j["plan"],
              round(j["normalized_throughput"], 2))
@@ -52,7 +52,7 @@ def test_four_gpus_for_two_jobs(run: Callable[..., Ran]) -> None:
         ]
         for name, one in found["schedulers"].items()
     }  # fmt: skip
-    assert told == {
+    assert jobs == {
         "simple": [
             ("roberta", 2, 0.697693418, "zero-dp", 0.53),
             ("t5_3B", 2, 3.2757, "zero-offload", 0.25),
@@ -67,7 +67,7 @@ def test_four_gpus_for_two_jobs(run: Callable[..., Ran]) -> None:
 def test_plans_under_shrinking_limits(run: Callable[..., Ran]) -> None:
     """MLSys'25, figure 7: seconds and plans."""
     found = run("throughput", "plan", "--json").json["limits"]
-    told = {
+    plans = {
         (r["approach"], r["placement"], r["cpu_threads"]): (r["iteration_time"], r["plan"])
         for r in found
         if r["plan"]
@@ -89,7 +89,7 @@ def test_plans_under_shrinking_limits(run: Callable[..., Ran]) -> None:
         for limit, cell in zip(limits, row, strict=False)
         if cell is not None
     }
-    assert told == expected
+    assert plans == expected
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_errors(run: Callable[..., Ran]) -> None:
         assert cell["max_percent"] == pytest.approx(cell["published_max"], abs=0.05)
     points = sum(one["points"] for one in found["measured"])
     assert points == 95 + 120 + 72 + 92 + 74 + 48 + 11 + 6 + 17
-    told = run("throughput", "errors", "llama7")
-    assert "1.898/2.898" in told.out
+    ran = run("throughput", "errors", "llama7")
+    assert "1.898/2.898" in ran.out
     refused = {
         (one["model"], one["plan"], one["several_nodes"])
         for one in found["measured"]

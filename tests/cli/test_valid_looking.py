@@ -181,7 +181,7 @@ SPOT = '{"metadata": {"gap_seconds": 300}, "data": [4, 3, 9, 2]}'
         ("whatif LOG --nodes +1 --cluster 2x4 --price 1e308", "from 0 to 1e+12"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_own_name(
+def test_what_is_wrong_is_reported_by_its_own_name(
     refused: Callable[..., str], lecture: Path, tmp_path: Path, words: str, said: str
 ) -> None:
     files = {"LOG": lecture, "SPOT": tmp_path / "spot.json", "ASI": tmp_path / "asi.csv"}
@@ -196,7 +196,7 @@ def test_what_is_wrong_is_told_by_its_own_name(
 
 
 @pytest.mark.parametrize(("name", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
-def test_packed_logs_are_read_and_cut_ones_told(
+def test_packed_logs_are_read_and_cut_ones_refused(
     run: Callable[..., Any],
     refused: Callable[..., str],
     lecture: Path,

@@ -109,22 +109,22 @@ def test_no_number_is_cut(
     words: str,
 ) -> None:
     asked = words.replace("LOG", str(log)).replace("REQUESTS", str(requests))
-    told = {}
+    at_width = {}
     for width in (*WIDTHS, 400):
         monkeypatch.setenv("COLUMNS", str(width))
         ran = run(*asked.split())
         assert ran.code == 0, ran.err
-        told[width] = numbers(ran.out)
+        at_width[width] = numbers(ran.out)
         body = ran.out.partition("again with")[0]
         assert max(map(len, body.splitlines())) <= width
         assert "\u2026" not in body or "\u2026" in words
     for width in WIDTHS:
-        assert told[width] >= told[400], (width, told[400] - told[width])
+        assert at_width[width] >= at_width[400], (width, at_width[400] - at_width[width])
 
 
 def test_help_of_the_widest_command_is_two_screens() -> None:
-    told = click.Context(compare, terminal_width=100, max_content_width=100)
-    lines = compare.get_help(told).splitlines()
+    context = click.Context(compare, terminal_width=100, max_content_width=100)
+    lines = compare.get_help(context).splitlines()
     assert [line for line in lines if line.endswith(":") and line[0] != " "] == [
         *("Trace:", "Cluster:", "Scheduler:", "Conditions:", "Output:")
     ]

@@ -245,7 +245,9 @@ def test_a_group_file_is_read(tmp_path: Path, pack: Callable[[bytes], bytes]) ->
         ("runtime_ratio", "runtime_rate", r"column 'runtime_ratio'.*Did you mean 'runtime_rate'"),
     ],
 )
-def test_a_wrong_group_file_is_told(tmp_path: Path, before: str, after: str, message: str) -> None:
+def test_a_wrong_group_file_is_refused(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
     path = tmp_path / "groups.csv"
     path.write_text(CSV.replace(before, after))
     with pytest.raises(TraceError, match=message):

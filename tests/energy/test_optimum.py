@@ -66,7 +66,7 @@ def test_a_size_with_one_failing_run_is_not_feasible() -> None:
     assert 16 in exactly.feasible_batch_sizes
 
 
-def test_nothing_feasible_is_told() -> None:
+def test_nothing_feasible_is_reported() -> None:
     hopeless = replace(TOY, job=replace(JOB, max_epochs=5))
     with pytest.raises(InfeasibleError, match=r"no batch size reached 0.9 within 5 epochs"):
         optimum(hopeless, 0.5)
@@ -155,15 +155,15 @@ def test_the_published_table(zeus_dir: Path, measured: Callable[[str, str], Work
 def test_the_published_potentials(measured: Callable[[str, str], Workload]) -> None:
     names = ("cifar100", "imagenet", "librispeech", "movielens-1m", "squad", "sentiment140")
     found = {name: energy_potential(measured("v100", name)) for name in names}
-    told = {
+    percents = {
         name: tuple(round(100 * share, 1) for share in (one.batch_size, one.power_limit, one.both))
         for name, one in found.items()
         if one is not None
     }
-    assert told["cifar100"] == (63.2, 31.4, 74.7)
-    assert told["librispeech"] == (18.0, 16.2, 42.8)
-    assert told["squad"] == (6.7, 17.8, 27.6)
-    both = [one[2] for one in told.values()]
+    assert percents["cifar100"] == (63.2, 31.4, 74.7)
+    assert percents["librispeech"] == (18.0, 16.2, 42.8)
+    assert percents["squad"] == (6.7, 17.8, 27.6)
+    both = [one[2] for one in percents.values()]
     assert (min(both), max(both)) == (23.8, 74.7)
 
 

@@ -120,7 +120,7 @@ def test_what_is_no_optimizer_is_refused(wrong: Any) -> None:
         resolve_power_limits(wrong)
 
 
-def test_wrong_optimizers_are_told() -> None:
+def test_wrong_optimizers_are_refused() -> None:
     with pytest.raises(PolicyError, match="needs arguments"):
         resolve_optimizer(Needy)
     with pytest.raises(PolicyError, match=r"Undecided.*proposed None W at batch size 32"):

@@ -539,7 +539,7 @@ def test_policies_of_power_go_together() -> None:
     assert again.table.equals(run.table)
 
 
-#: Settings that are told, and are no options of `windtunnel.simulate`, or name the same policy.
+#: Settings that are reported, and are no options of `windtunnel.simulate`, or name the same policy.
 _NOT_OPTIONS = ("policy", "parameters", "order_by")
 
 

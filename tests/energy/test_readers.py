@@ -101,7 +101,7 @@ def test_the_default_batch_size_is_cut_to_what_the_gpu_was_measured_with(folder:
         ({"data": "no/such/folder"}, r"--data: expected a folder"),
     ],
 )
-def test_what_the_measurements_do_not_know_is_told(
+def test_what_the_measurements_do_not_know_is_refused(
     folder: Path, changes: dict[str, object], message: str
 ) -> None:
     asked: dict[str, object] = {
@@ -139,7 +139,7 @@ def test_a_folder_without_measurements_is_refused(tmp_path: Path) -> None:
         (read_power, POWER, "average_power", "power", r"expected a column 'average_power'"),
     ],
 )
-def test_wrong_files_are_told(
+def test_wrong_files_are_refused(
     tmp_path: Path,
     read: Callable[[Path], pa.Table],
     text: str,
@@ -292,7 +292,7 @@ def test_any_damaged_cell_is_one_clear_error_or_a_whole_workload(
             )
             study(workload, ["zeus", "grid"], seeds=[1], recurrences=10)
         except WindtunnelError as error:
-            told = str(error)
+            message = str(error)
         else:
-            told = workload.name
-    assert told.isprintable()
+            message = workload.name
+    assert message.isprintable()

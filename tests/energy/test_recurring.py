@@ -73,7 +73,7 @@ def test_the_threshold_follows_the_cheapest_recurrence_with_its_retries() -> Non
     ]
 
 
-def test_a_run_that_may_not_start_is_told_as_far_too_dear() -> None:
+def test_a_run_that_may_not_start_is_reported_as_far_too_dear() -> None:
     result = simulate_recurrences(SLOW_8, Script([32, 8, 16]), recurrences=2)
     refused, last = SCRIPTS[-1].heard[1:]
     assert (refused.batch_size, refused.started, refused.reached) == (8, False, False)
@@ -138,7 +138,7 @@ def test_a_proposal_that_was_not_measured_is_refused() -> None:
         ({"power_limits": "jit:by=cosst"}, "Did you mean 'cost'"),
     ],
 )
-def test_wrong_arguments_are_told(wrong: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         simulate_recurrences(TOY, **wrong)
 
@@ -217,9 +217,9 @@ def test_accounts_close(beta: float, eta: float, seed: int, spread: list[int]) -
     try:
         result = simulate_recurrences(noisy, recurrences=25, eta=eta, beta=beta, seed=seed)
     except InfeasibleError as error:
-        result, told = None, str(error)
+        result, message = None, str(error)
     if result is None:
-        assert "failed 20 times" in told
+        assert "failed 20 times" in message
         return
     ends = [at for at, run in result.runs if run.reached]
     assert ends == list(range(1, 26))

@@ -85,8 +85,8 @@ def test_wrong_studies_are_refused() -> None:
 
 
 def test_a_band_of_infinities_stays_one() -> None:
-    told = band(np.array([1.0, 2.0, math.inf, math.inf]))
-    assert (told["p10"], told["p50"], told["p90"]) == (1.0, 2.0, math.inf)
+    points = band(np.array([1.0, 2.0, math.inf, math.inf]))
+    assert (points["p10"], points["p50"], points["p90"]) == (1.0, 2.0, math.inf)
     assert all(math.isnan(value) for value in band(np.array([])).values())
 
 

@@ -40,7 +40,7 @@ SLOW_8 = replace(
 
 
 class Script(BatchSizeOptimizer):
-    """Proposes what it was told to, and keeps what it hears."""
+    """Proposes what it was given, and keeps what it hears."""
 
     name = "script"
 

@@ -117,7 +117,7 @@ def test_infeasible_rows_are_named_and_no_others() -> None:
     )
 
 
-def test_crossed_bounds_and_no_bound_are_told() -> None:
+def test_crossed_bounds_and_no_bound_are_refused() -> None:
     lp, _, flour = bakery()
     lp.set_row_bounds(flour, 5, 4)
     with pytest.raises(InfeasibleError, match="flour 'all' has a lower bound above"):

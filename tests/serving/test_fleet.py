@@ -95,7 +95,7 @@ def test_groups_alone_are_alpaserves(profile: serving.Profile, workload: serving
     assert found.attainment == pytest.approx(alone.attainment)
 
 
-def test_what_is_wrong_is_told(workload: serving.Workload) -> None:
+def test_what_is_wrong_is_refused(workload: serving.Workload) -> None:
     with pytest.raises(SpecError, match="profile: is missing"):
         serving.search_fleet(2, [], workload)
     with pytest.raises(SpecError, match="expected each name once"):
@@ -118,10 +118,10 @@ def test_command_line(tmp_path: Path) -> None:
     service = '[chat]\nmodel="m.toml"\nrequests="r.csv"\nttft=0.5\n'
     file.write_text('workload="w.toml"\n' + service)
     ran = CliRunner().invoke(windtunnel, ["serving", "fleet", str(file), "--gpus", "3", "--json"])
-    told = json.loads(ran.output)
-    assert told["llms"][0]["replicas"] >= 1
-    assert told["llms"][0]["metrics"]["slo_attainment"] == told["llms"][0]["slo_attainment"]
-    assert told["groups"]["gpus"] + told["llms"][0]["gpus"] <= 3
+    data = json.loads(ran.output)
+    assert data["llms"][0]["replicas"] >= 1
+    assert data["llms"][0]["metrics"]["slo_attainment"] == data["llms"][0]["slo_attainment"]
+    assert data["groups"]["gpus"] + data["llms"][0]["gpus"] <= 3
     page = tmp_path / "fleet.html"
     words = ["serving", "fleet", str(file), "--gpus", "3", "--out", str(page)]
     shown = CliRunner().invoke(windtunnel, words)

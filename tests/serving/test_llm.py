@@ -255,8 +255,8 @@ def test_command_line(tmp_path: Path) -> None:
         windtunnel, ["serving", "llm-capacity", str(file), "--ttft", "0.06", "--json"]
     )
     assert run.exit_code == 0, run.output
-    told = json.loads(run.stdout)
-    assert told["replicas"] == llm_capacity(requests, synthetic_llm(), 0.06).replicas
+    data = json.loads(run.stdout)
+    assert data["replicas"] == llm_capacity(requests, synthetic_llm(), 0.06).replicas
     for options, message in (
         (["--ttft", "0.001"], "P99 is 0.028 s with any number of replicas"),
         (

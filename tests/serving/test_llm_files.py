@@ -103,10 +103,10 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_one_message_for_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as caught:
         _read(tmp_path, text)
-    assert words in str(told.value)
-    assert "model.toml" in str(told.value)
+    assert words in str(caught.value)
+    assert "model.toml" in str(caught.value)
 
 
 def test_iterations_may_cost_what_they_hold_alone(tmp_path: Path) -> None:

@@ -38,10 +38,10 @@ def test_real_runs_from_kernel_tables(
     error = found.mean_absolute_error
     assert error is not None
     assert error <= most
-    told = found.data()
-    assert told["num_requests"] == 300
-    for figure, value in told["error"].items():
-        assert value == pytest.approx(told["simulated"][figure] / told["measured"][figure] - 1)
+    data = found.data()
+    assert data["num_requests"] == 300
+    for figure, value in data["error"].items():
+        assert value == pytest.approx(data["simulated"][figure] / data["measured"][figure] - 1)
     with_host = _measured(data_dir, tmp_path, name, overhead_s=0.001)
     if name == "rtxpro6000_llama31_8b":
         assert replay_log(log, with_host).mean_absolute_error == pytest.approx(0.0107, abs=5e-5)
@@ -61,9 +61,9 @@ def test_fits_of_published_iterations(data_dir: Path) -> None:
     file = data_dir / FOLDER / "measured_iterations.csv"
     linear = serving.fit_llms(file, held_back=0.3)
     curves = serving.fit_llms(file, "piecewise", held_back=0.3)
-    told = read(data_dir, "expected.json")["fits"]
-    assert list(linear) == list(told)
-    for name, known in told.items():
+    published = read(data_dir, "expected.json")["fits"]
+    assert list(linear) == list(published)
+    for name, known in published.items():
         fit = linear[name]
         assert fit.num_rows == known["num_rows"]
         for key, value in known["linear"].items():
@@ -110,9 +110,9 @@ def test_logs_that_make_no_sense(tmp_path: Path) -> None:
         ({"queued_ts": None}, "column 'queued_ts'"),
     ):
         file.write_text("\n".join(json.dumps(one) for one in (row, {**row, **change})))
-        with pytest.raises(TraceError) as told:
+        with pytest.raises(TraceError) as caught:
             replay_log(file, model)
-        assert words in str(told.value)
+        assert words in str(caught.value)
     file.write_text(json.dumps(row))
     assert replay_log(file, model).measured["mean_ttft"] == 1.0
     requests = serving.read_requests(file)

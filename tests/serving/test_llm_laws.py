@@ -191,7 +191,7 @@ def test_energy_is_the_sum_of_power_and_time(
 
 
 @pytest.mark.parametrize("iteration_s", [0.5, 6e5, 1e15])
-def test_gaps_of_any_length_are_told(iteration_s: float) -> None:
+def test_gaps_of_any_length_are_counted(iteration_s: float) -> None:
     """A table that counts in parts of a second counts weeks, too."""
     engine = serving.Engine(num_blocks=100)
     model = serving.LlmModel(iteration_s, 0.0, 0.0, 0.0, engine=engine)

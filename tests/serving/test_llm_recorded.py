@@ -26,11 +26,11 @@ def _check(data_dir: Path, folder: Path, name: str) -> None:
         np.testing.assert_allclose(getattr(run, column), rows[column], rtol=0, atol=1e-9)
     for column in {"restarts", "cached_tokens", "replica"} & rows.keys():
         np.testing.assert_array_equal(getattr(run, column), rows[column])
-    told = read(data_dir, "expected.json")
+    expected = read(data_dir, "expected.json")
     figures = run.metrics(
-        **told["slo"], carbon=told["carbon_g_per_kwh"], price=told["price_per_gpu_hour"]
+        **expected["slo"], carbon=expected["carbon_g_per_kwh"], price=expected["price_per_gpu_hour"]
     )
-    for figure, value in {**told["cases"], **told["ours"]}[name].items():
+    for figure, value in {**expected["cases"], **expected["ours"]}[name].items():
         assert figures[figure] == (value if value is None else pytest.approx(value, rel=1e-9))
 
 

@@ -188,8 +188,8 @@ def test_tables_are_read_as_rows(
     heads = layout.columns
     lines = [",".join(heads)]
     for (second, digits, fraction), cells in rows:
-        told = {"digits": f".{digits:07d}"}.get(fraction, fraction)
-        first = {"TIMESTAMP": f"2024-05-10 00:00:{second:02d}{told}{zone}", "Model": cells[0]}
+        decimals = {"digits": f".{digits:07d}"}.get(fraction, fraction)
+        first = {"TIMESTAMP": f"2024-05-10 00:00:{second:02d}{decimals}{zone}", "Model": cells[0]}
         spare = iter([*map(str, plain), *cells] if second % 2 else cells)
         lines.append(",".join(first.get(name) or next(spare) for name in heads))
     file = tmp_path_factory.mktemp("requests") / "table.csv"

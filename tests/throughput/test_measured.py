@@ -60,7 +60,7 @@ def test_published_tables(data_dir: Path, name: str) -> None:
         ('{"v100": {"(\'LM\', 1)": {"(\'LM\', 1)": [1]}}}', "two for a pair"),
     ],
 )
-def test_what_is_no_table_is_told(tmp_path: Path, content: str, said: str) -> None:
+def test_what_is_no_table_is_refused(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "speeds.json"
     path.write_text(content)
     with pytest.raises(TraceError, match=said):

@@ -46,7 +46,7 @@ def test_shipped_times_are_the_published_ones(data_dir: Path, name: str) -> None
             assert model.is_measured(plan, shape)
 
 
-def test_unknown_models_are_told() -> None:
+def test_unknown_models_are_refused() -> None:
     assert tuple(training_models()) == NAMES
     with pytest.raises(SpecError, match="Did you mean 'roberta'"):
         training_model("robert")
