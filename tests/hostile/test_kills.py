@@ -56,7 +56,7 @@ def _results(place: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_killed_command_leaves_a_whole_result_or_none(command: str, tmp_path: Path) -> None:
-    draw = random.Random()  # noqa: S311 - when, is told where it fails
+    draw = random.Random()  # noqa: S311 - the moment is printed where it fails
     places = tmp_path / "whole", tmp_path / "killed"
     room = tmp_path / "room"
     for folder in (*places, room):

@@ -58,7 +58,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @BY_KIND
-def test_slips_are_told_alike(catalogue: Catalogue[Any], module: str) -> None:
+def test_slips_are_reported_alike(catalogue: Catalogue[Any], module: str) -> None:
     known = next(iter(catalogue))
     slip = f"{known[:-1]}~"
     with pytest.raises(

@@ -114,9 +114,9 @@ def test_a_study_flies_what_is_installed_and_code_it_trusts(
 def test_their_writer_takes_what_a_reader_read(shell: Shell, log: str, tmp_path: Path) -> None:
     found = shell("convert", log, "again.theirs", "--json")
     assert found.returncode == 0, found.stderr
-    told = json.loads(found.stdout)
-    assert (told["to"], told["rows_out"]) == ("their-log", told["rows_in"])
-    assert told["not_carried"] == ["All but submission, duration and GPUs."]
+    data = json.loads(found.stdout)
+    assert (data["to"], data["rows_out"]) == ("their-log", data["rows_in"])
+    assert data["not_carried"] == ["All but submission, duration and GPUs."]
     again = shell("convert", "again.theirs", "again.csv")
     assert again.returncode == 0, again.stderr
-    assert len((tmp_path / "again.csv").read_text().splitlines()) == told["rows_in"] + 1
+    assert len((tmp_path / "again.csv").read_text().splitlines()) == data["rows_in"] + 1
