@@ -38,7 +38,7 @@ class DeviceNode:
     Attributes:
         name: unique; ties may be broken by it.
         gpus: number of GPUs.
-        gpu_type: their type; None = not told apart.
+        gpu_type: their type; None = not distinguished.
         cores: thousandths of CPU cores; None = not constrained.
         mem: memory in MiB; None = not constrained.
         rack: its rack; None = the cluster states no racks.

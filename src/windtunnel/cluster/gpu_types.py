@@ -62,7 +62,7 @@ def check_used(path: str, named: Iterable[str], used: Sequence[str]) -> None:
     Args:
         path: where they are named.
         named: the types.
-        used: the types that there are; empty = none are told apart, and nothing is checked.
+        used: the types that there are; empty = none are distinguished, and nothing is checked.
 
     Raises:
         SpecError: one does not occur; the nearest is suggested.

@@ -21,7 +21,7 @@ def nodes_of_types(types: Sequence[str | None], wanted: frozenset[str | None]) -
     """Return the bitset of the nodes (or pools) that have one of the wanted GPU types.
 
     Args:
-        types: GPU type of each node, None = not told apart, shape (nodes,).
+        types: GPU type of each node, None = not distinguished, shape (nodes,).
         wanted: GPU types.
 
     >>> nodes_of_types(["T4", "V100", "T4"], frozenset({"T4"}))

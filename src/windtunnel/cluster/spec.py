@@ -281,8 +281,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def describe(self) -> str:
         """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``.
 
-        Nodes that differ in cores or memory alone are told together; of many kinds those with
-        most GPUs are told.
+        Nodes that differ in cores or memory alone are one kind; of many kinds those with most GPUs
+        are named.
         """
         if self.is_pool:
             parts = [f"{n.count * n.gpus} {n.gpu_type or 'GPUs'}" for n in self.node_types]

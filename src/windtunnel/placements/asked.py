@@ -37,7 +37,7 @@ class NodeRoom:
     Attributes:
         index: from 0, in the cluster's order.
         name: its name.
-        gpu_type: type of its GPUs; None = not told apart.
+        gpu_type: type of its GPUs; None = not distinguished.
         num_gpus: GPUs that it has.
         free_gpus: GPUs that are free, shares of GPUs counted.
         devices: free share of each GPU, 0 to 1; where a node's GPUs are one pool, their sum alone.
@@ -110,7 +110,7 @@ class AskedPlacement(ScoredPlacement):
                 return 0
             try:
                 return self._score(nodes[node], node, *room)
-            except Exception as error:  # noqa: BLE001 - told by `check`, outside of the kernel
+            except Exception as error:  # noqa: BLE001 - raised by `check`, outside of the kernel
                 self.failure = error
                 return 0
 
@@ -188,7 +188,7 @@ def as_placement(name: str, given: Any) -> type[ScoredPlacement]:
         required = inspect.signature(given).parameters.values()
         count = sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in required)
     except (TypeError, ValueError) as error:
-        raise SpecError(f"placement {own}", f"its arguments cannot be told: {error}.") from error
+        raise SpecError(f"placement {own}", f"its arguments cannot be read: {error}.") from error
     if count != 2:  # noqa: PLR2004 - a node and what would go there
         raise SpecError(
             f"placement {own}", f"a function of {count} arguments; expected (node, request)."

@@ -66,14 +66,14 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc] # of an extr
         jobs: as for `windtunnel.simulate`.
         cluster: likewise.
         window: waiting jobs that are visible.
-        length: what is told as a job's length: ``duration`` (as if it were known) or ``estimate``.
+        length: what is shown as a job's length: ``duration`` (as if it were known) or ``estimate``.
         episode_jobs: jobs of an episode, which follow each other in the trace from a place drawn at
             `reset`; None = all of them.
         options: further options of `windtunnel.simulate`, but for policy, queueing, engine and
             events.
 
     Raises:
-        SpecError: an option is wrong, or jobs lack what is told as their length.
+        SpecError: an option is wrong, or jobs lack what is shown as their length.
         SchemaError: the jobs break the schema.
     """
 
@@ -195,8 +195,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc] # of an extr
         run = self._run
         if run is not None:
             for row, (job, fits) in enumerate(run.visible):
-                told = job.duration if self._length == "duration" else job.estimate
-                jobs[row] = (1.0, job.num_gpus, told, run.now - job.submit_time, fits)
+                length = job.duration if self._length == "duration" else job.estimate
+                jobs[row] = (1.0, job.num_gpus, length, run.now - job.submit_time, fits)
                 mask[row] = fits
             cluster[:] = run.counts()
             mask[-1] = run.counts()[-1] > 0
@@ -288,10 +288,10 @@ class _Run:
         Raises:
             WindtunnelError: the run cannot be flown.
         """
-        told = self._questions.get()
-        if isinstance(told, BaseException):
-            raise told
-        return told
+        question = self._questions.get()
+        if isinstance(question, BaseException):
+            raise question
+        return question
 
     def meant(self, action: int) -> JobView | None:
         """Return the job that an action starts; None = nobody."""

@@ -136,11 +136,11 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         part = self.site if home is Site else self.scheduler if home is Scheduler else self
         return getattr(part, name)
 
-    def told(self) -> dict[str, Any]:
+    def as_settings(self) -> dict[str, Any]:
         """Return what was asked for as plain data, for an outcome's settings.
 
-        Cluster and policy are told apart; models and files by whoever read them: they are None
-        here. What a run is accounted with does not belong to it.
+        Cluster and policy are left to the caller; models and files to whoever read them: they are
+        None here. What a run is accounted with does not belong to it.
         """
         return {
             name: None if field.kind == "object" else plain(self.value(name))

@@ -86,7 +86,7 @@ def read_sacctmgr(*files: str | Path) -> Tables:
 
 
 class _Reading:
-    """What the lines read so far have told, and where the reading stands.
+    """What the lines read so far say, and where the reading stands.
 
     Attributes:
         qos: the QOS by name.

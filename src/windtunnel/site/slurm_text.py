@@ -60,7 +60,7 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
 
 @contextmanager
 def _written(text: str, where: str) -> Iterator[Path]:
-    """Lend a text as a file; what is wrong in it is told by the key that it stood under."""
+    """Lend a text as a file; an error in it names the key that it stood under."""
     with storage.scratch() as folder:
         file = folder / "slurm.conf"
         file.write_text(text, encoding="utf-8")
@@ -69,5 +69,5 @@ def _written(text: str, where: str) -> Iterator[Path]:
         except TraceError as error:
             if error.file != str(file):
                 raise
-            told = {name: getattr(error, name) for name in ("row", "column", "value", "hint")}
-            raise TraceError(where, error.expected, **told) from error
+            details = {name: getattr(error, name) for name in ("row", "column", "value", "hint")}
+            raise TraceError(where, error.expected, **details) from error

@@ -180,9 +180,9 @@ def settings_of(
         governing: what was asked for of power, which tells itself.
         without: fields that such runs do not have.
     """
-    told = {**conditions.told(), "placement": label_of(conditions.scheduler.placement)}
-    told |= {} if governing is None else governing.to_mapping()
-    return {name: value for name, value in told.items() if name not in without}
+    settings = {**conditions.as_settings(), "placement": label_of(conditions.scheduler.placement)}
+    settings |= {} if governing is None else governing.to_mapping()
+    return {name: value for name, value in settings.items() if name not in without}
 
 
 def settings_of_loop(conditions: Conditions, placement: str, engine: str) -> dict[str, Any]:

@@ -117,11 +117,11 @@ def check_reader(reader: str, path: str | Path) -> None:
     first, second = (open_trace(path, format=reader) for _ in range(2))
     if not first.jobs.equals(second.jobs):
         raise AssertionError("two readings of one file differ")
-    told, count = first.metadata, first.jobs.num_rows
-    if told.rows_read != count + sum(told.dropped.values()):
+    metadata, count = first.metadata, first.jobs.num_rows
+    if metadata.rows_read != count + sum(metadata.dropped.values()):
         raise AssertionError(
-            f"read {told.rows_read} rows, gave {count} jobs, and dropped tells of "
-            f"{sum(told.dropped.values())}: expected every row to be told of"
+            f"read {metadata.rows_read} rows, gave {count} jobs, and dropped tells of "
+            f"{sum(metadata.dropped.values())}: expected every row to be accounted for"
         )
     with storage.scratch() as folder:
         rubbish = folder / Path(path).name
@@ -145,7 +145,7 @@ def check_writer(writer: Any, trace: Trace) -> None:
         trace: what to write.
 
     Raises:
-        AssertionError: two files differ, or what is lost is not told in sentences.
+        AssertionError: two files differ, or what is lost is not stated in sentences.
         WindtunnelError: it cannot write the trace.
     """
     chosen = WRITERS.resolve(writer)

@@ -146,8 +146,8 @@ def _same_segments(a: Outcome, b: Outcome) -> None:
 
 def _where(flight: Any, segment: int) -> list[tuple[Any, ...]]:
     part = slice(flight.node_offset[segment], flight.node_offset[segment + 1])
-    told = [getattr(flight, name) for name in PER_NODE[1:]]
-    return list(zip(*(array[part].tolist() for array in told if len(array)), strict=True))
+    arrays = [getattr(flight, name) for name in PER_NODE[1:]]
+    return list(zip(*(array[part].tolist() for array in arrays if len(array)), strict=True))
 
 
 def _differ(left: np.ndarray, right: np.ndarray) -> np.ndarray:

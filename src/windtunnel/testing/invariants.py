@@ -179,9 +179,9 @@ def _none_of(
     """Raise an error that names the first of the jobs for which something is wrong."""
     found = np.flatnonzero(wrong)
     if len(found):
-        told = "" if values is None else f": {values[found[0]]:g}"
+        value = "" if values is None else f": {values[found[0]]:g}"
         count = f" ({len(found):,} such)" if len(found) > 1 else ""
-        raise AssertionError(f"{_job(outcome, int(rows[found[0]]))} {what}{told}{count}")
+        raise AssertionError(f"{_job(outcome, int(rows[found[0]]))} {what}{value}{count}")
 
 
 def _job(outcome: Outcome, row: int) -> str:

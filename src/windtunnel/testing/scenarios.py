@@ -28,7 +28,7 @@ class Scenario:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _told(jobs: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def _with_users(jobs: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Return jobs whose users asked for their very duration, with names and priorities."""
     count = len(jobs["submit_time"])
     return {
@@ -43,13 +43,13 @@ def _told(jobs: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "one GPU",
-        _told({"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}),
+        _with_users({"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}),
         "pool:1",
         {"fifo": (0, 30, 40), "sjf": (35, 0, 10), "srtf": (35, 0, 10)},
     ),
     Scenario(
         "two nodes of four, in strict order",
-        _told(
+        _with_users(
             {
                 "submit_time": [0, 0, 1, 2, 3, 4],
                 "duration": [10, 4, 3, 8, 1, 2],
@@ -62,14 +62,16 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "all at one instant, one of no length",
-        _told({"submit_time": [5, 5, 5, 5], "duration": [2, 0, 2, 1], "num_gpus": [2, 2, 1, 1]}),
+        _with_users(
+            {"submit_time": [5, 5, 5, 5], "duration": [2, 0, 2, 1], "num_gpus": [2, 2, 1, 1]}
+        ),
         "1x2",
         {"fifo": (5, 7, 7, 7), "sjf": (6, 5, 8, 5)},
         {"queueing": "strict"},
     ),
     Scenario(
         "two GPU types, and who must have which",
-        _told(
+        _with_users(
             {
                 "submit_time": [0, 0, 0, 0],
                 "duration": [4, 4, 4, 4],
@@ -83,7 +85,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "more than a node, and a backfiller's gap",
-        _told(
+        _with_users(
             {
                 "submit_time": [0, 1, 2, 3],
                 "duration": [10, 10, 5, 9],
@@ -96,7 +98,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "nobody",
-        _told({"submit_time": [], "duration": [], "num_gpus": []}),
+        _with_users({"submit_time": [], "duration": [], "num_gpus": []}),
         "2x4",
         {"fifo": ()},
     ),
