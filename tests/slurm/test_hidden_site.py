@@ -351,7 +351,7 @@ def test_a_log_may_have_a_column_called_place(small: World, tmp_path: Path) -> N
         file = tmp_path / f"{name}.parquet"
         pq.write_table(table, file)
         found.append(run("report", "queue", file, "--slurm-conf", small.folder / "etc"))
-    assert "those told are of a replay under the site's Slurm" in str(found[1])
+    assert "those given are of a replay under the site's Slurm" in str(found[1])
     assert found[0]["causes"] == found[1]["causes"]
 
 
@@ -364,7 +364,7 @@ def test_causes_are_the_true_ones(small: World, tmp_path: Path, *, says_why: boo
         lines = [line.rpartition("|")[0] + "|None" for line in lines]
         log.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     found = run("report", "queue", log, "--slurm-conf", small.folder / "etc")
-    told = "those told are of a replay under the site's Slurm" in str(found)
+    told = "those given are of a replay under the site's Slurm" in str(found)
     assert told is not says_why
     gpus = np.array(small.jobs["num_gpus"]) > 0
     submit, first = (np.array(small.jobs[key]) for key in ("submit_time", "first_submit"))

@@ -107,7 +107,7 @@ def test_what_comes_later_changes_no_earlier_prediction(cut: int, seed: int) -> 
     changed["end_time"] = jobs["start_time"] + changed["duration"]
     policy = "sjf:by=rolling"
     told = [
-        Predictions(as_jobs(table), 0).tell(resolve_policy(policy), None).columns["rolling"]
+        Predictions(as_jobs(table), 0).for_policy(resolve_policy(policy), None).columns["rolling"]
         for table in (jobs, changed)
     ]
     known = jobs["submit_time"] <= now

@@ -79,7 +79,7 @@ def agreement(jobs: pa.Table, conditions: Conditions) -> Agreement | None:
     if "nodelist" not in jobs.column_names:
         return None
     states = _States(jobs, conditions)
-    instants = np.unique(states.start[states.is_told])
+    instants = np.unique(states.start[states.is_known])
     if not len(instants):
         return None
     step = max(1, math.ceil(len(instants) / MOST_DECISIONS))
@@ -94,7 +94,7 @@ class _States:
     Attributes:
         start, end: of each job that is flown, s, by arrival number.
         nodes: the numbers of the nodes that it ran on; empty = not known, or not of the site.
-        is_told: bool array: it started on nodes of the site.
+        is_known: bool array: it started on nodes of the site.
     """
 
     def __init__(self, jobs: pa.Table, conditions: Conditions) -> None:
@@ -114,7 +114,7 @@ class _States:
         self.shares = [self._shares(job) for job in range(len(rows))]
         known = [bool(nodes) and job not in self.tables.never for job, nodes in
                  enumerate(self.nodes)]  # fmt: skip
-        self.is_told = np.array(known, dtype=bool) & ~np.isnan(self.start)
+        self.is_known = np.array(known, dtype=bool) & ~np.isnan(self.start)
         self._holds: Any = None
         self._early: dict[int, tuple[float, list[int]]] = {}
         self._set_priorities(table, rows)
@@ -135,16 +135,16 @@ class _States:
 
     def _set_priorities(self, table: pa.Table, rows: np.ndarray) -> None:
         """Give jobs the priorities that the log tells, or those of their submission."""
-        told = None
+        priorities = None
         if self.tables.site.settings.priority.multifactor and "priority" in table.column_names:
-            told = np.nan_to_num(numbers(table, "priority"))[rows]
+            priorities = np.nan_to_num(numbers(table, "priority"))[rows]
         for job, asked in enumerate(self.tables.requests):
-            value = BASIC_FIRST - asked.identity if told is None else int(told[job])
+            value = BASIC_FIRST - asked.identity if priorities is None else int(priorities[job])
             self.tables.jobs.set_priority(job, value)
 
     def starting(self, now: float) -> set[int]:
         """Return the jobs that started at an instant, on nodes of the site."""
-        return set(np.flatnonzero((self.start == now) & self.is_told).tolist())
+        return set(np.flatnonzero((self.start == now) & self.is_known).tolist())
 
     def compared(self, now: float) -> tuple[int, int, int, int]:
         """Return the decisions at an instant as `Agreement` counts them.
@@ -159,18 +159,18 @@ class _States:
             both = said & mine.keys()
             placed = sum(mine[job] == self.nodes[job] for job in both)
             early = [job for job in mine.keys() - said if self.start[job] > now + SOON]
-            told = {job: (now, mine[job]) for job in early}
-            found.append(((len(said), len(both), len(early), placed), told))
+            starts = {job: (now, mine[job]) for job in early}
+            found.append(((len(said), len(both), len(early), placed), starts))
             if not ((self.end == now) | (self.submit == now)).any():
                 break
-        best, told = max(found, key=lambda one: one[0][1] - one[0][2])
-        self._early = told | self._early  # the first time counts
+        best, starts = max(found, key=lambda one: one[0][1] - one[0][2])
+        self._early = starts | self._early  # the first time counts
         return best
 
     def shut(self) -> dict[str, float]:
         """Return the nodes beside which jobs waited though nobody used them: `Agreement.shut`."""
         spans: dict[int, list[tuple[float, float]]] = {}
-        for job in np.flatnonzero(self.is_told).tolist():
+        for job in np.flatnonzero(self.is_known).tolist():
             for node in self.nodes[job]:
                 spans.setdefault(node, []).append((self.start[job], self.end[job]))
         names = [node.name for node in self.tables.site.nodes]
@@ -193,7 +193,7 @@ class _States:
         tables, loops = self.tables, self.tables.loops
         loops.clear()
         is_on = self.end > now if is_seen else self.end >= now
-        running = (self.start < now) & is_on & self.is_told
+        running = (self.start < now) & is_on & self.is_known
         for job in np.flatnonzero(running).tolist():
             parts = tables.partitions[job]
             part = tables.part_number[parts[0].name]
@@ -203,7 +203,7 @@ class _States:
             loops.set_holds(tables.hold_tables(holds))
             self._holds = holds
         known = self.submit <= now if is_seen else (self.submit < now) | (self.start == now)
-        waiting = known & (self.start >= now) & self.is_told
+        waiting = known & (self.start >= now) & self.is_known
         for job in np.flatnonzero(waiting).tolist():
             tables.jobs.set_reason(job, 0)
             loops.put_pending(job)

@@ -80,7 +80,7 @@ def around(conditions: Conditions, *, as_pool: bool) -> Around:
 
     Args:
         conditions: of the run, resolved.
-        as_pool: nodes are not told apart.
+        as_pool: nodes are not distinguished.
 
     Raises:
         SpecError: one of them needs nodes, or decisions are no time apart.

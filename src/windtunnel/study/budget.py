@@ -46,7 +46,7 @@ _AFTER, _LOOK, _FAILURE, _MOVED, _STREAM = 200.0, 400.0, 500.0, 0.4, 250.0
 _REFERENCE = 100.0
 #: Seconds that failures make a job longer at most: beyond, it never ends.
 _ENDLESS = 1e18
-#: Powers of e that are told apart: two of them multiplied are still a number.
+#: The highest power of e that counts: two of them multiplied are still a number.
 _STEEP = 300.0
 
 
@@ -189,10 +189,10 @@ def refuse_large(
     total, most = flights * found.total, flights * most
     limit = (MAX_EVENTS if flights == 1 else MAX_OF_A_SEARCH) + flights * MAX_OF_A_JOB * load.jobs
     if total > limit:
-        told = "this run" if flights == 1 else f"a search of about {flights:,} flights"
+        subject = "this run" if flights == 1 else f"a search of about {flights:,} flights"
         raise SpecError(
             "allow_large",
-            f"{told} would cost about as much as {total:.2g} events, {most:.2g} of them "
+            f"{subject} would cost about as much as {total:.2g} events, {most:.2g} of them "
             f"{what}; more than {limit:,} are flown only if it is set (--allow-large).",
         )
     if found.memory > MAX_BYTES:

@@ -43,7 +43,13 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column, with_numbers
 from windtunnel.sim.flight import FAILED, FINISHED, REJECTED
-from windtunnel.study.resubmission import Habit, failed_here, learn_habit, told, with_attempts
+from windtunnel.study.resubmission import (
+    Habit,
+    failed_here,
+    failure_notes,
+    learn_habit,
+    with_attempts,
+)
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
@@ -105,7 +111,7 @@ def fly_closed(table: pa.Table, conditions: Conditions, fly: Callable[..., Outco
             raise SpecError("arrivals", message + "goes by what has happened, or other arrivals.")
         flown, known = implied, reached
     label, failures = conditions.scheduler.policy.label, int(failed_here(outcome).sum())
-    sequel = told(label, loop.habit, len(flown.again), failures)
+    sequel = failure_notes(label, loop.habit, len(flown.again), failures)
     reasons = dict.fromkeys(np.flatnonzero(never).tolist(), "its user waits for a job for ever")
     settings = {"arrivals": arrivals, "incomplete": conditions.scheduler.incomplete}
     return replace(
@@ -290,8 +296,8 @@ def learn(table: pa.Table, pause: float = BREAK, seed: int = 0) -> Loop:
     followers = int((follows >= 0).sum())
     notes = [f"Closed loop: {followers:,} of {len(submit):,} jobs follow events of their users."]
     if guessed.any():
-        told = f"{int(guessed.sum()):,} jobs have no recorded end: what follows them was learnt as"
-        notes.append(f"{told} though they had not waited.")
+        endless = f"{int(guessed.sum()):,} jobs have no recorded end"
+        notes.append(f"{endless}: what follows them was learnt as though they had not waited.")
     strangers = sum(user is None for user in users)
     if strangers:
         notes.append(f"{strangers:,} jobs have no user and come as recorded.")

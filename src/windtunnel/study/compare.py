@@ -77,7 +77,7 @@ def fly_several(
     """
     labels = check_labels(several)
     predictions = Predictions(table, several[0].seed)
-    for one in several:  # what cannot be ordered by is told before any run
+    for one in several:  # what cannot be ordered by is an error before any run
         predictions.column_of(one.scheduler.policy)
     outcomes = {}
     for label, one in zip(labels, several, strict=True):

@@ -38,7 +38,7 @@ from windtunnel.study.around import around, workload_of_jobs
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
-from windtunnel.study.resume_costs import span_of, told_costs
+from windtunnel.study.resume_costs import span_of, trace_costs
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -90,17 +90,17 @@ def fly_elastic(
     scheduler, site = conditions.scheduler, conditions.site
     models = _models_of(scheduler.models)
     until = math.inf if conditions.until is None else conditions.until
-    told = (predictions or Predictions(table, conditions.seed)).tell(
+    predicted = (predictions or Predictions(table, conditions.seed)).for_policy(
         policy, checked_estimates(scheduler.estimates or "perfect", policy)
     )
     if site.arrivals is not None:
         table = with_arrivals(table, site.arrivals, None)
     problem = problems.build(
-        told.onto(table),
+        predicted.onto(table),
         cluster,
         as_pool=False,
         bind_types=scheduler.bind_types,
-        estimates=told.estimates,
+        estimates=predicted.estimates,
         oversize=scheduler.oversize,
         incomplete=scheduler.incomplete,
     )
@@ -134,17 +134,17 @@ def fly_elastic(
         "policy": policy.label,
         **settings_of(conditions, rules.governing, without=("models", "throughputs")),
         **rules.settings(),
-        "penalty": _told(scheduler.penalty, problem),
+        "penalty": _stated_penalty(scheduler.penalty, problem),
         "queueing": "policy",
         "placement": label_of(scheduler.placement) or plain.name,
-        "estimates": told.estimates,
+        "estimates": predicted.estimates,
         "engine": engine.NAME,
     }
     if isinstance(scheduler.models, str | Path):
         settings["models"] = {"folder": str(scheduler.models), "names": sorted(models)}
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
-    notes = (*problem.notes, *flown.notes, *told.notes, *notes, *more)
+    notes = (*problem.notes, *flown.notes, *predicted.notes, *notes, *more)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
@@ -215,7 +215,7 @@ def _works_of(
     works = [maker.work(job) for job in range(len(problem.rows))]
     rigid = sum(not work.model for work in works)
     notes = []
-    paid = np.array([work.penalty for work in works])[np.isfinite(maker.told)]
+    paid = np.array([work.penalty for work in works])[np.isfinite(maker.trace_costs)]
     if penalty is None and len(paid):
         rest = "" if len(paid) == len(works) else f"; the others pay {PENALTY:g} s"
         notes.append(
@@ -272,7 +272,7 @@ class _Maker:
     ) -> None:
         self.problem = problem
         self.jobs = problem.jobs
-        self.told = told_costs(problem)
+        self.trace_costs = trace_costs(problem)
         self._penalties = _penalties(penalty)
         self.models = models
         self.sizes: list[int] = problem.sizes.tolist()
@@ -352,7 +352,8 @@ class _Maker:
         said = self._penalties.get(model, self._penalties.get(""))
         if said is not None:
             return said
-        return PENALTY if math.isnan(self.told[job]) else float(self.told[job])
+        cost = float(self.trace_costs[job])
+        return PENALTY if math.isnan(cost) else cost
 
     def _expected_of(self, job: int) -> float | None:
         return None if self._expected is None else float(self._expected[job])
@@ -397,12 +398,12 @@ def _penalties(given: float | Mapping[str, float] | None) -> dict[str, float]:
     return {name: float(value) for name, value in said.items()}
 
 
-def _told(
+def _stated_penalty(
     penalty: float | Mapping[str, float] | None, problem: Problem
 ) -> float | dict[str, float] | None:
     """Return what was said of the penalty; None = each job's own, as the trace says."""
     if penalty is None:
-        return PENALTY if np.isnan(told_costs(problem)).all() else None
+        return PENALTY if np.isnan(trace_costs(problem)).all() else None
     return dict(penalty) if isinstance(penalty, Mapping) else penalty
 
 

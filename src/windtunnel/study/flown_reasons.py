@@ -55,5 +55,5 @@ def with_flown_reasons(jobs: pa.Table, conditions: Conditions) -> tuple[pa.Table
     if "reason" in jobs.column_names:
         jobs = jobs.drop_columns(["reason"])
     return jobs.append_column("reason", column), (
-        "The log names no reason for a wait: those told are of a replay under the site's Slurm."
+        "The log names no reason for a wait: those given are of a replay under the site's Slurm."
     )

@@ -160,8 +160,8 @@ def _spread_notes(speeds: ThroughputTable, names: list[str]) -> list[str]:
     if not unknown:
         return []
     where = ", ".join(unknown)
-    told = f"The throughput table has no speeds of gangs spread over nodes on {where}: they run as "
-    return [told + "fast as on one node."]
+    lacking = f"The throughput table has no speeds of gangs spread over nodes on {where}"
+    return [f"{lacking}: they run as fast as on one node."]
 
 
 def _accepted(

@@ -36,7 +36,7 @@ class InFront:
             count.
         waiting: jobs that waited before it, in the order of the line: ``job_id``, ``user``,
             ``vc``, ``num_gpus``, ``since`` (s).
-        in_line: whether it stood in the line of GPU jobs; else nobody is told to be in front.
+        in_line: whether it stood in the line of GPU jobs; else nobody is listed as in front.
         reason: why it waited, as the log says; None = it does not.
     """
 
@@ -83,7 +83,7 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         return _outside(recorded, row, job_id, said)
     place = int(places[0])
     begin, leave = found.line[:, 0], found.line[:, 1]
-    told = np.flatnonzero(found.rows == row)
+    split = np.flatnonzero(found.rows == row)
     waits = bool(np.isinf(leave[place]))
     at = recorded.span[1] if waits else float(begin[place])
     end = _known_ends(recorded)
@@ -97,8 +97,8 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
 
     def described(rows: np.ndarray) -> list[dict[str, Any]]:
         chosen = recorded.jobs.select(["job_id", "user", "vc", "num_gpus"]).take(rows)
-        told: list[dict[str, Any]] = chosen.to_pylist()
-        return told
+        jobs: list[dict[str, Any]] = chosen.to_pylist()
+        return jobs
 
     running = [
         {**job, "start_time": float(recorded.start[i]), "end_time": _known(end[i])}
@@ -109,10 +109,10 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         for job, i in zip(described(found.line_rows[ahead]), ahead.tolist(), strict=True)
     ]
     causes = None
-    if len(told):
-        causes = dict(zip(CAUSES, found.causes[int(told[0])].tolist(), strict=True))
-    wait = None if not len(told) else float(recorded.wait[row])
-    left = None if len(told) or waits else float(leave[place])
+    if len(split):
+        causes = dict(zip(CAUSES, found.causes[int(split[0])].tolist(), strict=True))
+    wait = float(recorded.wait[row]) if len(split) else None
+    left = None if len(split) or waits else float(leave[place])
     return InFront(
         *(job_id, at, float(recorded.gpus[row]), wait, left, causes, running, waiting),
         reason=said,

@@ -55,7 +55,7 @@ class Learnt:
         accounts: commands of sacctmgr, likewise.
         findings: what was found: ``what``, ``value``, ``source`` (read, inferred, assumed),
             ``evidence``.
-        unknown: reasons for waits whose limits are not told by the log -> hours waited.
+        unknown: reasons for waits whose limits the log does not give -> hours waited.
         nameless: jobs of partitions whose names slurm.conf cannot have, which are left out.
     """
 
@@ -251,8 +251,8 @@ def _limit(
             jobs = sum(number for owner, number in waited.items() if owner[0] == name)
             why = f"{jobs:,} jobs waited for it ({word}); the most ever held at once"
             line = f"modify {kind} where name={name} set {key}={int(most)}"
-            told = (f"{kind} {name}", f"{key}={int(most)}", "inferred", why)
-            found.say(found.accounts, line, *told)
+            finding = (f"{kind} {name}", f"{key}={int(most)}", "inferred", why)
+            found.say(found.accounts, line, *finding)
 
 
 def site_file(found: Learnt, name: str) -> str:

@@ -49,8 +49,8 @@ class Entry:
 
     def data(self) -> dict[str, Any]:
         """Return it as plain data: ``mechanism``, the numbers of its verdict, ``decisions``."""
-        told = None if self.decisions is None else self.decisions.data()
-        return {"mechanism": self.mechanism, **self.verdict.data(), "decisions": told}
+        decisions = None if self.decisions is None else self.decisions.data()
+        return {"mechanism": self.mechanism, **self.verdict.data(), "decisions": decisions}
 
 
 def ledger(recording: Recording, conditions: Conditions) -> list[Entry]:
@@ -137,13 +137,13 @@ def missing(
     wait /= wait.sum() or 1.0
     flown = np.nan_to_num(recording.waits(outcome))
     flown /= flown.sum() or 1.0
-    told = _column(recording, "reason")
+    logged = _column(recording, "reason")
     reasons = [outcome.wait_reasons.get(row) for row in range(len(start))]
     found = _unknown_names(recording, site, wait)
     if found:
         return found  # what waits are for is another thing without them
-    found = _unwaited(told, wait, reasons, flown)
-    priority = _share(wait, [word == "Priority" for word in told])
+    found = _unwaited(logged, wait, reasons, flown)
+    priority = _share(wait, [word == "Priority" for word in logged])
     if _is_ranked(recording, site) and priority >= MISSING:
         found.append(Missing("priorities", ("Priority",), priority, 0.0))
     shut = {} if decisions is None else decisions.shut
@@ -185,10 +185,10 @@ def _names(word: str, column: str) -> set[str]:
 
 
 def _unwaited(
-    told: list[str | None], wait: np.ndarray, replayed: list[str | None], flown: np.ndarray
+    logged: list[str | None], wait: np.ndarray, replayed: list[str | None], flown: np.ndarray
 ) -> list[Missing]:
     """Return what the log has waits for, and the replay has not, by Slurm's own words."""
-    here, there = (_by_reason(*pair) for pair in ((replayed, flown), (told, wait)))
+    here, there = (_by_reason(*pair) for pair in ((replayed, flown), (logged, wait)))
     lacks: dict[str, list[str]] = {}
     for word, share in there.items():
         cause = cause_of(word)

@@ -56,7 +56,7 @@ def likeness(
 
     Returns:
         A row a measure: ``measure``, ``kind`` (``column``, ``pair``, ``flown``), and a distance,
-        0 to 1, for each of `JUDGED`; None = it cannot be told.
+        0 to 1, for each of `JUDGED`; None = it cannot be known.
 
     Raises:
         SpecError: the log has too few jobs.

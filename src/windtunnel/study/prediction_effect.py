@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
 
-#: Reasons for which jobs cannot be flown that are told one by one.
+#: Reasons for which jobs cannot be flown that are listed one by one.
 _REASONS = 3
 _METRICS = (
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
@@ -163,7 +163,7 @@ def prediction_effect(
     tunnel.sort(wanted)
     runs = judged(tunnel.runs)
     flown = tunnel.flown
-    told = {name: predictions.of(name) for name in names}
+    by_model = {name: predictions.of(name) for name in names}
     truth = numbers(table, "duration")
     return PredictionEffect(
         cluster=spec,
@@ -175,9 +175,9 @@ def prediction_effect(
         model=model,
         runs=pa.Table.from_pylist(runs),
         sizes=pa.Table.from_pylist(tunnel.sizes),
-        predictions=_accuracies(told, truth, flown, peeking),
-        errors=_errors(told, truth, flown),
-        within=_within(told, truth, flown, rehearsal.num_gpus),
+        predictions=_accuracies(by_model, truth, flown, peeking),
+        errors=_errors(by_model, truth, flown),
+        within=_within(by_model, truth, flown, rehearsal.num_gpus),
         choice=choose(runs, model),
         settings={
             "placement": rehearsal.settings["placement"],
@@ -187,7 +187,7 @@ def prediction_effect(
             "agings": list(agings),
             "reservations": reservations,
         },
-        notes=_notes(rehearsal, flown, told, model, reserved=reservations),
+        notes=_notes(rehearsal, flown, by_model, model, reserved=reservations),
     )
 
 
@@ -284,18 +284,18 @@ def _best(runs: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
 
 
 def _accuracies(
-    told: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray, peeking: frozenset[str]
+    by_model: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray, peeking: frozenset[str]
 ) -> pa.Table:
     rows = [
         {"model": name, "peeks": name in peeking, **accuracy(predicted[flown], truth[flown])}
-        for name, predicted in told.items()
+        for name, predicted in by_model.items()
     ]
     return pa.Table.from_pylist(rows)
 
 
-def _errors(told: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray) -> pa.Table:
+def _errors(by_model: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray) -> pa.Table:
     rows = []
-    for name, predicted in told.items():
+    for name, predicted in by_model.items():
         n = int((~np.isnan(predicted[flown])).sum())
         shares = error_cdf(predicted[flown], truth[flown])
         rows += [
@@ -306,11 +306,11 @@ def _errors(told: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray) -
 
 
 def _within(
-    told: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray, num_gpus: np.ndarray
+    by_model: dict[str, np.ndarray], truth: np.ndarray, flown: np.ndarray, num_gpus: np.ndarray
 ) -> pa.Table:
     classes, labels = size_classes(num_gpus)
     rows = []
-    for name, predicted in told.items():
+    for name, predicted in by_model.items():
         for code in np.unique(classes[flown]):
             members = flown & (classes == code)
             found = accuracy(predicted[members], truth[members])
@@ -322,7 +322,7 @@ def _within(
 def _notes(
     rehearsal: Outcome,
     flown: np.ndarray,
-    told: dict[str, np.ndarray],
+    by_model: dict[str, np.ndarray],
     model: str,
     *,
     reserved: bool,
@@ -340,14 +340,14 @@ def _notes(
         "Each job is predicted at its submission, from jobs that had ended by then in the log as "
         "it was recorded; stretching the submissions to another load changes no prediction."
     )
-    for name, predicted in told.items():
+    for name, predicted in by_model.items():
         silent = int(np.isnan(predicted[flown]).sum())
         if silent:
             notes.append(
                 f"{name} says nothing of {silent:,} job(s): they go by the wall time asked for, or "
                 "without one first; a reservation then expects them to take a day."
             )
-    overruns = int((numbers(rehearsal.jobs, "duration") > told[model])[flown].sum())
+    overruns = int((numbers(rehearsal.jobs, "duration") > by_model[model])[flown].sum())
     if reserved and overruns:
         notes.append(
             f"{overruns:,} job(s) run longer than {model} expects; reservations are planned with "

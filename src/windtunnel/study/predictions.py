@@ -1,10 +1,10 @@
-"""What a run is told of run times beforehand: predictors as columns of the jobs table.
+"""What a run knows of run times beforehand: predictors as columns of the jobs table.
 
 A policy may order by a predictor (`windtunnel.sim.contract.Policy.by`), backfilling may plan with
 one (``estimates``). Before the run each predictor goes once along the *recorded* log
 (`windtunnel.predictors.predict_online`): a job's prediction is the one that could have been made at
 its submission, from jobs that had ended by then, as they ran then. It does not follow what the run
-makes of the schedule. So the order stays static, and every policy of a comparison is told the same.
+makes of the schedule. So the order stays static, and every policy of a comparison knows the same.
 
 Where a predictor says nothing (nothing like the job had ended), the requested wall time stands in;
 where that is unknown too, the job goes first in an order, and backfilling expects it to take a day.
@@ -49,8 +49,8 @@ def checked_estimates(value: str | None, policy: Policy) -> str:
     return chosen
 
 
-class Told(NamedTuple):
-    """What one run goes by.
+class RunPredictions(NamedTuple):
+    """The predictions that one run goes by.
 
     Attributes:
         columns: what the run needs on top of the jobs table's columns: name -> Float array (n,).
@@ -82,7 +82,7 @@ class Predictions:
     def __init__(self, table: pa.Table, seed: int) -> None:
         self.table = table
         self._seed = seed
-        self._told: dict[str, np.ndarray] = {}
+        self._by_name: dict[str, np.ndarray] = {}
 
     def of_rows(self, rows: Sequence[int]) -> Predictions:
         """Return the predictions for these rows, made as they are for all of the table."""
@@ -115,7 +115,7 @@ class Predictions:
             f"Predictors: {', '.join(sorted(PREDICTORS))}.",
         )
 
-    def tell(self, policy: Policy, estimates: str | None) -> Told:
+    def for_policy(self, policy: Policy, estimates: str | None) -> RunPredictions:
         """Return what a run of the policy goes by.
 
         Args:
@@ -144,11 +144,11 @@ class Predictions:
             columns[estimates] = values
             overruns = int((numbers(self.table, "duration") > values).sum())
             if overruns:
-                told = f"{policy.label}: {overruns:,} job(s) run longer than expected"
-                notes.append(f"{told}; they are not killed.")
+                overrun = f"{policy.label}: {overruns:,} job(s) run longer than expected"
+                notes.append(f"{overrun}; they are not killed.")
             what = ("are expected to take", "the wall time asked for", "a day")
             notes += [*more, *self._silent(policy, predicted, *what)]
-        return Told(columns, order_by, estimates, tuple(dict.fromkeys(notes)))
+        return RunPredictions(columns, order_by, estimates, tuple(dict.fromkeys(notes)))
 
     def of(self, name: str) -> np.ndarray:
         """Return what the predictor of this name says of each job, s, shape (n,), NaN = nothing.
@@ -156,10 +156,10 @@ class Predictions:
         Raises:
             SpecError: no such predictor, or it needs something that is missing.
         """
-        if name not in self._told:
+        if name not in self._by_name:
             found = predict_online(self.table, resolve_predictor(name, seed=self._seed))
-            self._told[name] = numbers(found, "predicted")
-        return self._told[name]
+            self._by_name[name] = numbers(found, "predicted")
+        return self._by_name[name]
 
     def _predicted(self, name: str, policy: Policy) -> tuple[np.ndarray, Predictor, list[str]]:
         """Return what a predictor says of each job (s, shape (n,), NaN = nothing), and notes."""
@@ -168,9 +168,9 @@ class Predictions:
         if predictor.peeks:
             notes = [f"{predictor.label} knows the true run times: a bound, not a predictor."]
         else:
-            told = f"{policy.label}: {predictor.label} predicts each job at its submission, from "
-            told += "jobs that had ended by then in the recorded log."
-            notes = [told, *past_of(self.table).notes]
+            note = f"{policy.label}: {predictor.label} predicts each job at its submission, from "
+            note += "jobs that had ended by then in the recorded log."
+            notes = [note, *past_of(self.table).notes]
         return predicted, predictor, notes
 
     def _stood_in(self, predicted: np.ndarray, otherwise: float) -> np.ndarray:

@@ -46,7 +46,7 @@ class History:
         names: the codes' names.
         units_per_gpu: GPU units a GPU.
         ahead: until when a job before it in the line waits; -infinite = never.
-        is_told: whether the source says when jobs were eligible.
+        has_eligible: whether the source says when jobs were eligible.
     """
 
     rows: np.ndarray
@@ -61,7 +61,7 @@ class History:
     names: list[str]
     units_per_gpu: int
     ahead: np.ndarray
-    is_told: bool
+    has_eligible: bool
 
     @classmethod
     def of(cls, found: Recorded, problem: Problem) -> History:
@@ -69,7 +69,7 @@ class History:
         asks = (problem.gpus > 0) & ~_held_back(found)[problem.rows]
         rows, demand, units = problem.rows[asks], problem.demand_of[asks], problem.gpus[asks]
         submit, start, end = found.submit[rows], found.start[rows], found.end[rows]
-        eligible, is_told = _eligible(found, rows)
+        eligible, has_eligible = _eligible(found, rows)
         ended = numbers(found.jobs, "end_time")[rows]
         leave = np.where(np.isnan(start), np.where(np.isnan(ended), np.inf, ended), start)
         eligible = np.fmin(eligible, leave)
@@ -80,7 +80,7 @@ class History:
         return cls(
             *(rows[order], submit[order], eligible[order], start[order], end[order], leave),
             *(demand[order], units[order], codes[rows][order], names, problem.units),
-            *(ahead, is_told),
+            *(ahead, has_eligible),
         )
 
     @cached_property
@@ -110,15 +110,15 @@ def _held_back(found: Recorded) -> np.ndarray:
 
 
 def _eligible(found: Recorded, rows: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return since when only the queue holds each job, and whether the source tells it."""
+    """Return since when only the queue holds each job, and whether the source says it."""
     submit = found.submit[rows]
     if "eligible_time" not in found.jobs.column_names:
         return submit, False
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    told = pc.cast(found.jobs["eligible_time"], pa.float64(), safe=False).to_numpy()
-    eligible = np.asarray(told, dtype=np.float64)[rows]
+    times = pc.cast(found.jobs["eligible_time"], pa.float64(), safe=False).to_numpy()
+    eligible = np.asarray(times, dtype=np.float64)[rows]
     return np.fmax(np.where(np.isnan(eligible), submit, eligible), submit), bool(
         np.isfinite(eligible).any()
     )
@@ -186,7 +186,7 @@ class _Room:
         free: its free state.
         placement: how jobs are put on it.
         where: place in line of a running job -> where it is.
-        as_pool: no nodes are told apart.
+        as_pool: nodes are not distinguished.
         over: GPU units of running jobs for which there was no room.
         unplaced: how many jobs there were without room.
     """

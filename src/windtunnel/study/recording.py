@@ -183,7 +183,7 @@ def recorded_outcome(jobs: pa.Table, cluster: ClusterSpec) -> Outcome:
 
     Args:
         jobs: a jobs table (`windtunnel.schema`).
-        cluster: where it ran; its nodes are not told apart.
+        cluster: where it ran; its nodes are not distinguished.
     """
     jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
     found = Recorded.of(jobs)

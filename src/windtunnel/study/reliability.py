@@ -312,9 +312,9 @@ def _fewest(wind: Wind, begin: Choice, goal: tuple[str, float]) -> Choice:
         if high >= most:
             last = wind.fly(begin._replace(spares=high))
             late = float((last.end > goal[1]).mean())
-            told = f"the ETTR is {last.ettr.mean():.4f}"
-            told = told if goal[0] == "ettr" else f"{late:.0%} of the flights end later"
-            raise SpecError(f"--{goal[0]}", f"not even {high:,} spare nodes reach it: {told}.")
+            reached = f"the ETTR is {last.ettr.mean():.4f}"
+            reached = reached if goal[0] == "ettr" else f"{late:.0%} of the flights end later"
+            raise SpecError(f"--{goal[0]}", f"not even {high:,} spare nodes reach it: {reached}.")
         low, high = high, min(most, max(1, 2 * high))
     while high - low > 1:
         middle = (low + high) // 2

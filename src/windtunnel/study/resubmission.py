@@ -144,7 +144,7 @@ def with_attempts(table: pa.Table, attempts: dict[tuple[int, int], float]) -> pa
     return pa.concat_tables([table, again])
 
 
-def told(label: str, habit: Habit, attempts: int, failed: int) -> list[str]:
+def failure_notes(label: str, habit: Habit, attempts: int, failed: int) -> list[str]:
     """Return what a reader must know of jobs that failed in a flight.
 
     Args:

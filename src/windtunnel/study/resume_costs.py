@@ -38,7 +38,7 @@ ResumeCost: TypeAlias = float | str | Mapping[Any, float] | Callable[["Jobs"], n
 OTHERS = "*"
 #: Further column of a jobs table: seconds that a job needs to go on once it was stopped.
 COLUMN = "restore_time"
-#: What is told where jobs were preempted for nothing.
+#: The note where jobs were preempted for nothing.
 FREE = "Preemption is free here: saving and restoring cost the jobs that were stopped nothing."
 
 
@@ -67,14 +67,14 @@ def costs_of(
         raise SpecError("save_time + restore_time", message)
     own = np.zeros(len(costs))
     if scheduler.restore_time is None:
-        own = np.nan_to_num(told_costs(problem))
+        own = np.nan_to_num(trace_costs(problem))
     longest = float((costs + own).max(initial=0.0))
     if longest >= most:
         return costs, [f"{FREE} The trace says up to {longest:g} s; {turns}."]
     return costs + own, []
 
 
-def told_costs(problem: Problem) -> np.ndarray:
+def trace_costs(problem: Problem) -> np.ndarray:
     """Return what the trace says that each flown job needs to go on, s, NaN = it says nothing.
 
     Raises:

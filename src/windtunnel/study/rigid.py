@@ -63,14 +63,16 @@ def fly_rigid(
     if conditions.scheduler.compat is not None:
         table, policy, conditions = as_pai(table, cluster, policy, conditions)
     rules = _rules(table, cluster, policy, conditions)
-    told = (predictions or Predictions(recorded, conditions.seed)).tell(policy, rules.estimates)
+    predicted = (predictions or Predictions(recorded, conditions.seed)).for_policy(
+        policy, rules.estimates
+    )
     problem = problems.build(
-        told.onto(table),
+        predicted.onto(table),
         cluster,
         as_pool=rules.as_pool,
         devices=rules.devices,
         bind_types=conditions.scheduler.bind_types,
-        estimates=told.estimates,
+        estimates=predicted.estimates,
         oversize=conditions.scheduler.oversize,
         incomplete=conditions.scheduler.incomplete,
         asks=asks_of(conditions.scheduler, rules.where),
@@ -103,10 +105,11 @@ def fly_rigid(
         **rules.settings(),
         **_own_settings(policy, flown, conditions, as_pool=rules.as_pool),
     }
-    if told.order_by:
-        settings["order_by"] = told.order_by
-    notes = [*problem.notes, *flown.notes, *told.notes, *notes]
-    if asked.scheduler.estimates is not None and rules.estimates is None and not told.order_by:
+    if predicted.order_by:
+        settings["order_by"] = predicted.order_by
+    notes = [*problem.notes, *flown.notes, *predicted.notes, *notes]
+    unused = rules.estimates is None and not predicted.order_by
+    if asked.scheduler.estimates is not None and unused:
         notes.append(
             f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
         )
@@ -125,7 +128,7 @@ class _Rules:
     """What a run goes by, its options checked.
 
     Attributes:
-        as_pool: nodes are not told apart.
+        as_pool: nodes are not distinguished.
         devices: how the nodes' devices are used; None = whole GPUs of nodes will do.
         where: the placement.
         queueing: the head-of-line rule.
@@ -303,7 +306,7 @@ def check_rounds(
     last = float(submit.max())
     if policy.every is not None:
         _refuse(policy.label, "rounds", longest / policy.every, longest, policy.every)
-        # Beyond, one round's time is no longer told from the next one's.
+        # Beyond, one round's time cannot be distinguished from the next one's.
         _refuse(policy.label, "rounds", abs(last) / policy.every / 2**20, last, policy.every)
     span = max(last - float(submit.min()), longest)
     for model in () if disruptions is None else disruptions.failure_models:

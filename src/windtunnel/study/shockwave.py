@@ -215,7 +215,7 @@ def _log_of(books: RoundBooks, work: Work) -> RoundLog:
 
 
 class _PhaseShares:
-    """Asks a policy about jobs whose work is told in seconds; see `Allocator`."""
+    """Asks a policy about jobs whose work is given in seconds; see `Allocator`."""
 
     def __init__(self, jobs: Sequence[TrainingJob], work: Work, policy: ShockwavePolicy) -> None:
         self._jobs, self._work, self._num_gpus = list(jobs), work, int(work.num_gpus[0])

@@ -114,9 +114,9 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     if is_closed(conditions.site.arrivals):
-        told = predictions or Predictions(table, conditions.seed)
+        known = predictions or Predictions(table, conditions.seed)
         outcome = fly_closed(
-            table, conditions, lambda jobs, asked, rows: _fly(jobs, asked, told.of_rows(rows))
+            table, conditions, lambda jobs, asked, rows: _fly(jobs, asked, known.of_rows(rows))
         )
     else:
         outcome = _fly(table, conditions, predictions)

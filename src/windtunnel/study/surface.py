@@ -40,7 +40,7 @@ MOST_RUNS = 2000
 BINS = 40
 #: Axes that are no fields of `windtunnel.simulate`.
 NODES, LOAD = "nodes", "load"
-#: Fields that words and numbers vary, and that change what is flown, not what is told of it.
+#: Fields that words and numbers vary, and that change what is flown, not what is reported of it.
 _FIELDS = tuple(
     name
     for name, field in FIELDS.items()

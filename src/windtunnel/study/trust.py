@@ -47,7 +47,7 @@ def refuse_code(
                 except UntrustedNameError:
                     raise
                 except WindtunnelError:
-                    continue  # told with its place when the grid is made
+                    continue  # raised with its place when the grid is made
 
 
 def _filled(text: str, values: Mapping[str, Sequence[Any]]) -> Iterator[str]:

@@ -78,12 +78,12 @@ class WaitCauses:
     Attributes:
         recorded: the jobs' history.
         cluster: where they ran.
-        rows: Int array (m,): the jobs that are told of: GPU jobs that started, by place in line.
+        rows: Int array (m,): the jobs that are explained: GPU jobs that started, by place in line.
         causes: Float array (m, causes): seconds of each job's wait by `CAUSES`.
         line: eligible and leaving times of all GPU jobs that stood in the line, s, shape (k, 2), in
             its order.
         line_rows: Int array (k,): their rows in the jobs table.
-        left_out: reason -> GPU jobs that are not told of.
+        left_out: reason -> GPU jobs that are not explained.
         notes: what a reader of the numbers must know, one sentence each.
     """
 
@@ -211,14 +211,14 @@ def wait_causes(
     )
     history = History.of(found, problem)
     states = replay(history, problem, gpus_alone(cluster), as_pool=as_pool)
-    told = np.flatnonzero(~np.isnan(history.start))
-    said = _said(found, history.rows[told], quotas)
+    started = np.flatnonzero(~np.isnan(history.start))
+    said = _said(found, history.rows[started], quotas)
     causes = np.array(
         [
             _split(history, states, place, quotas)
             if cause is None
             else _whole(history, place, cause)
-            for place, cause in zip(told.tolist(), said, strict=True)
+            for place, cause in zip(started.tolist(), said, strict=True)
         ]
     )
     flown = np.isin(np.arange(len(gpus)), problem.rows)
@@ -231,8 +231,8 @@ def wait_causes(
     return WaitCauses(
         found,
         cluster,
-        history.rows[told],
-        causes.reshape(len(told), len(CAUSES)),
+        history.rows[started],
+        causes.reshape(len(started), len(CAUSES)),
         np.column_stack([history.eligible, history.leave]),
         history.rows,
         {reason: number for reason, number in left_out.items() if number},
@@ -293,11 +293,9 @@ def _said_note(said: list[int | None]) -> list[str]:
     number = sum(cause is not None for cause in said)
     if not number:
         return []
-    told = (
-        f"Of {number:,} waits a reason is told (the last one), which counts from when the job "
-        "was eligible; the others are split by the rule."
-    )
-    return [told]
+    known = f"Of {number:,} waits a reason is known (the last one)"
+    counts = "which counts from when the job was eligible; the others are split by the rule."
+    return [f"{known}, {counts}"]
 
 
 def _whole(history: History, place: int, cause: int) -> list[float]:
@@ -378,9 +376,9 @@ def _notes(history: History, states: Replayed, cluster: ClusterSpec, *, as_pool:
     notes = []
     if as_pool:
         notes.append(
-            "No nodes are told apart, so no wait is put down to fragmentation."
+            "Nodes are not distinguished, so no wait is put down to fragmentation."
             if cluster.is_pool
-            else "Jobs with a part of a GPU: nodes are not told apart, nor is fragmentation."
+            else "Jobs with a part of a GPU: nodes are not distinguished, nor is fragmentation."
         )
     else:
         notes.append(
@@ -392,10 +390,10 @@ def _notes(history: History, states: Replayed, cluster: ClusterSpec, *, as_pool:
             f"Recorded starts for which the cluster had no room so: {states.unplaced:,}; their "
             "GPUs count as taken all the same."
         )
-    if not history.is_told:
+    if not history.has_eligible:
         notes.append(
             "The trace does not say when jobs became eligible: a wait for a dependency or a begin "
-            "time cannot be told apart."
+            "time cannot be distinguished."
         )
     longest = int((history.leave == math.inf).sum())
     if longest:

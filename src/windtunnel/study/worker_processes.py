@@ -3,7 +3,7 @@
 The standard library's pool of processes breaks as a whole when a worker dies, does not tell whose
 call killed it, and can wait for ever if the death comes at a bad moment (an answer on its way, a
 call being handed out). Here each worker has a pipe of its own, at the other end of which a thread
-waits: a death is the end of that pipe, told of the one call that was in it.
+waits: a death is the end of that pipe, reported for the one call that was in it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class WorkerDiedError(WindtunnelError):
     """The worker process of a call died; the executor itself lives on."""
 
-    def __init__(self, told: str = "a worker process died; killed, or out of memory?") -> None:
-        super().__init__(told)
+    def __init__(self, cause: str = "a worker process died; killed, or out of memory?") -> None:
+        super().__init__(cause)
 
 
 class WorkerProcesses(Executor):
@@ -148,21 +148,21 @@ def _serve(calls: Connection, leash: Connection) -> None:
             return
         try:
             answer = (function(*args, **kwargs), None, "")
-            told = ForkingPickler.dumps(answer)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
-            told = _told(error)
-        calls.send_bytes(told)
+            data = ForkingPickler.dumps(answer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            data = _as_bytes(error)
+        calls.send_bytes(data)
 
 
-def _told(error: Exception) -> Any:
-    """Return an error as bytes; one that cannot travel is told by its traceback."""
+def _as_bytes(error: Exception) -> Any:
+    """Return an error as bytes; of one that cannot travel its name and traceback."""
     trace = traceback.format_exc()
     try:
-        told = ForkingPickler.dumps((None, error, trace))
-        pickle.loads(told)  # noqa: S301 - what was just written
+        data = ForkingPickler.dumps((None, error, trace))
+        pickle.loads(data)  # noqa: S301 - what was just written
     except Exception:  # noqa: BLE001 - an error of anybody's, with anything in it
-        told = ForkingPickler.dumps((None, RuntimeError(type(error).__name__), trace))
-    return told
+        data = ForkingPickler.dumps((None, RuntimeError(type(error).__name__), trace))
+    return data
 
 
 def _obey(leash: Connection) -> None:

@@ -61,7 +61,7 @@ class Input:
         num_jobs: rows.
         source: where it comes from.
         cluster: the trace's own cluster, where known.
-        notes: what the reader of the trace told.
+        notes: what the reader of the trace noted.
     """
 
     path: Path

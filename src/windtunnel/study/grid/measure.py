@@ -84,7 +84,7 @@ SCHEMA = pa.schema(
 )
 
 
-def told(run: Run) -> dict[str, Any]:
+def run_columns(run: Run) -> dict[str, Any]:
     """Return the columns that say what was flown."""
     found = {name: getattr(run, name) for name in (*_WORDS, "load", "seed")}
     return {**found, "parameters": json.dumps(run.parameters, sort_keys=True)}
@@ -102,7 +102,7 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
     """
     flown = outcome.flight.status != REJECTED
     row: dict[str, Any] = {
-        **told(run),
+        **run_columns(run),
         "status": OK,
         "settings": json.dumps(outcome.settings, sort_keys=True, default=str),
         "notes": list(outcome.notes),
@@ -122,7 +122,7 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
 
 def failed(run: Run, error: str) -> pa.Table:
     """Return the row of a run that gave an error instead of a result."""
-    return as_row({**told(run), "status": FAILED, "error": error})
+    return as_row({**run_columns(run), "status": FAILED, "error": error})
 
 
 def as_row(row: dict[str, Any]) -> pa.Table:

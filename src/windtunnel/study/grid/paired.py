@@ -12,7 +12,7 @@ of means; its interval comes from resampling the study's independent draws, pair
 
 Over several conditions the change is the geometric mean of theirs; conditions of one trace share
 its draws, and are resampled together. This interval is of *these* traces. Where there are
-`LEAST_TRACES`, another is told that is of traces *like* these: they are draws, too, and each has a
+`LEAST_TRACES`, another is given that is of traces *like* these: they are draws, too, and each has a
 change of its own (a random effect). It is Student's t over the traces' changes, whose spread holds
 both what tells traces apart and what their windows leave open.
 """
@@ -47,9 +47,9 @@ _SUMS = {
     "avg_jct": ("jct", "num_finished"),
     "avg_bounded_slowdown": ("bounded_slowdown", "num_finished"),
 }
-#: With fewer draws intervals are told, and no claim is made: they cover too little.
+#: With fewer draws intervals are given, and no claim is made: they cover too little.
 LEAST_DRAWS = 6
-#: With fewer traces nothing is told of traces like them.
+#: With fewer traces nothing is said of traces like them.
 LEAST_TRACES = 4
 #: What may be said of a comparison.
 BETTER, WORSE, UNCLEAR, FEW, NOTHING = "better", "worse", "unclear", "few", "nothing"
@@ -368,8 +368,8 @@ def _notes(
 ) -> tuple[str, ...]:
     """Return what a reader of the comparisons must know."""
     sure = f"{100 * confidence:g} %"
-    told = f"Changes are ratios of means; intervals are BCa bootstrap ones of {sure} over {over}, "
-    notes = [told + f"widened for few draws, each by itself; there are {len(found)} of them."]
+    how = f"Changes are ratios of means; intervals are BCa bootstrap ones of {sure} over {over}, "
+    notes = [how + f"widened for few draws, each by itself; there are {len(found)} of them."]
     few = [c for c in found if c.verdict == FEW]
     if few:
         notes.append(f"{len(few)} rest on fewer than {LEAST_DRAWS} draws: no claim is made.")

@@ -163,8 +163,8 @@ def _check_size(
     axes = (study.traces, study.clusters, study.loads, study.placements or "-")
     size = math.prod(map(len, (*axes, study.queueing or "-", entries, *parameters.values())))
     if size * seeds > MAX_PLACES:
-        told = f"{size * seeds:,} places; expected at most {MAX_PLACES:,}. Fly it in parts."
-        raise SpecError("study", f"its grid has {told}")
+        limit = f"expected at most {MAX_PLACES:,}. Fly it in parts."
+        raise SpecError("study", f"its grid has {size * seeds:,} places; {limit}")
 
 
 def _cells(
@@ -295,7 +295,7 @@ def _check_words(
 
 
 def _check_labels(cells: list[Cell]) -> None:
-    """Check that no two runs are told by the same words."""
+    """Check that no two runs are described by the same words."""
     seen: dict[str, str] = {}
     for cell in cells:
         words = {**cell.to_mapping(), "run_id": None}

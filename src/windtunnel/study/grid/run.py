@@ -141,16 +141,16 @@ class Expedition:
 
         def landed(row: pa.Table, seconds: float) -> None:
             store.add(row)
-            told = row.select(["run_id", "status", "policy"]).to_pylist()[0]
-            store.note_time(told["run_id"], seconds, told["status"])
-            on_done(told["policy"])
+            run = row.select(["run_id", "status", "policy"]).to_pylist()[0]
+            store.note_time(run["run_id"], seconds, run["status"])
+            on_done(run["policy"])
 
         fly_all(self._executor, orders, landed)
 
     def _orders(
         self, pending: Sequence[Run], executor: StudyExecutor, on_done: Callable[[str], None]
     ) -> list[Order]:
-        """Return what the workers are told; a run without a cluster has failed at once."""
+        """Return the workers' orders; a run without a cluster has failed at once."""
         orders = []
         for run in pending:
             key, given = run.table_key, self._inputs[run.table_key]

@@ -192,7 +192,7 @@ def _direction(search: Search) -> str:
 
 
 class _Sampler:
-    """Optuna's sampler: proposes settings, and is told what they gave."""
+    """Optuna's sampler: proposes settings, and hears what they gave."""
 
     def __init__(self, search: Search) -> None:
         try:

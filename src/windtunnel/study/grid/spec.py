@@ -51,7 +51,7 @@ class TraceEntry(_Entry, frozen=True):
         trace: as for `windtunnel.open_trace`, options and cuts behind its name; a path is
             relative to the folder of STUDY.toml.
         name: what results call it; None = ``trace``.
-        format: the reader, where it cannot be told.
+        format: the reader, where it cannot be detected.
         zone: time zone of a file's wall clock.
         bad_rows: ``raise`` or ``drop``.
     """

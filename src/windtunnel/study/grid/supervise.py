@@ -1,6 +1,6 @@
 """Runs through an executor, none lost where a worker dies, none stopping the others.
 
-Our own workers and Ray's tell whose worker died: that run flies again, and is told as failed after
+Our own workers and Ray's tell whose worker died: that run flies again, and counts as failed after
 `MOST_DEATHS` times. An executor that is given may break as a whole instead and not tell which run
 it was: all runs in flight then fly again one at a time, until each is known.
 """
@@ -126,11 +126,11 @@ class _Flight:
         self._executor.renew()
 
     def _died(self, order: Order, again: deque[Order]) -> None:
-        """Note that a run's own worker died; fly it again, or tell it as failed."""
+        """Note that a run's own worker died; fly it again, or report it as failed."""
         name = order.run.run_id
         self._deaths[name] = self._deaths.get(name, 0) + 1
         if self._deaths[name] < MOST_DEATHS:
             again.appendleft(order)
             return
-        told = f"its worker died {MOST_DEATHS} times; out of memory?"
-        self._on_row(failed(order.run, f"WorkerDied: {told}"), 0.0)
+        reason = f"its worker died {MOST_DEATHS} times; out of memory?"
+        self._on_row(failed(order.run, f"WorkerDied: {reason}"), 0.0)
