@@ -134,7 +134,7 @@ def one_job_result(asked: dict[str, Any]) -> Result:
     job = read_job(given[0], manifests)
     found = ruling(manifests, snapshot, job, moves=True)
     quotas = least_quotas(manifests, snapshot, job)
-    return _answer(job, found, quotas, snapshot, manifests.gates.told)
+    return _answer(job, found, quotas, snapshot, manifests.gates.in_words)
 
 
 def _answer(

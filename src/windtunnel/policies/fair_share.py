@@ -175,8 +175,8 @@ class Multifactor(Policy):
         flown.usage_order = flown.accounts.order
         nobody = sum(name is None for name in getattr(problem.jobs, self.per))
         if nobody:
-            told = f"{self.label}: {nobody:,} job(s) without a {self.per} share as one {self.per}."
-            flown.notes = (told,)
+            note = f"{self.label}: {nobody:,} job(s) without a {self.per} share as one {self.per}."
+            flown.notes = (note,)
         return flown
 
     def started(self, job: JobView, now: float) -> None:

@@ -209,10 +209,10 @@ class QuotaRun(Policy):
             word=self._word,
             fair=self._fair,
             wait=self._wait,
-            told=self._told,
+            report_put_back=self._note_put_back,
         )
 
-    def _told(self, put_back: int) -> None:
+    def _note_put_back(self, put_back: int) -> None:
         self._put_back = put_back
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:

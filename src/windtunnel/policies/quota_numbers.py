@@ -49,7 +49,7 @@ def in_numbers(
     word: Callable[[Account, str], str],
     fair: bool,
     wait: GangWait,
-    told: Callable[[int], None],
+    report_put_back: Callable[[int], None],
 ) -> CohortOrder:
     """Return the quotas and what jobs ask of them as arrays.
 
@@ -61,7 +61,7 @@ def in_numbers(
         word: a queue's word for an option.
         fair: fair sharing.
         wait: how long a job may wait at the head.
-        told: see `CohortOrder`.
+        report_put_back: see `CohortOrder`.
     """
     flavors = list(dict.fromkeys(flavor for account in accounts for flavor in account.flavors))
     pairs, line_of = lines(problem, account_of)
@@ -106,7 +106,7 @@ def in_numbers(
         backoff=wait.backoff,
         backoff_max=wait.backoff_max,
         evicts=wait.timestamp == "Eviction",
-        told=told,
+        report_put_back=report_put_back,
     )
 
 

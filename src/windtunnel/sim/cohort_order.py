@@ -47,7 +47,7 @@ class CohortOrder:
         backoff: seconds for which it is put aside then; doubled each further time.
         backoff_max: most seconds.
         evicts: it joins the queue again behind whoever waited when it was put back.
-        told: called after the run with the number of times that a job was put back.
+        report_put_back: called after the run with the number of times that a job was put back.
     """
 
     amount: np.ndarray
@@ -71,4 +71,4 @@ class CohortOrder:
     backoff: float
     backoff_max: float
     evicts: bool
-    told: Callable[[int], None]
+    report_put_back: Callable[[int], None]

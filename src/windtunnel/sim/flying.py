@@ -3,7 +3,7 @@
 The kernel (`windtunnel.kernel`) runs by itself until it needs Python: keys of a policy of the
 user's, the decisions of one that decides all by itself, and what happens rarely (outages, the rows
 of a power cap, nodes that fall asleep). Between answers signals are handled, so that Ctrl-C ends
-a run at once, and progress is told.
+a run at once, and progress is reported.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Flying:
         has_rates = self.driver is not None and self.driver.deciding.rates
         slowed = self.run.slowed or (self.run.plan is not None and has_rates)
         if self.run.quotas is not None:
-            self.run.quotas.told(self.rule.put_back())
+            self.run.quotas.report_put_back(self.rule.put_back())
         problem, until, power, verdicts = self.problem, self.run.rules.until, None, None
         if self.powered is not None:
             power = self.powered.recorded(columns, ByRow(problem))

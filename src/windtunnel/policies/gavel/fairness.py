@@ -126,8 +126,8 @@ def finish_time(asked: Asked, instance: Instance) -> Solved:
     """
     usable, instance = asked.usable(instance), same_speed(asked, instance)
     own = isolated_throughputs(instance)
-    told_apart = (instance.steps_left, instance.time_since_start, instance.isolated_time)
-    model = share_model(asked, instance, usable, told_apart)
+    traits = (instance.steps_left, instance.time_since_start, instance.isolated_time)
+    model = share_model(asked, instance, usable, traits)
     steps = model.per_class(instance.steps_left)
     since = model.per_class(instance.time_since_start)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -23,7 +23,7 @@ from windtunnel.policies.gavel.shares import within_limits
 if TYPE_CHECKING:
     from windtunnel.policies.gavel.instance import Instance
 
-#: Decimals of a share that are told.
+#: Decimals to which shares are rounded.
 _DIGITS = 9
 
 

@@ -95,7 +95,7 @@ class RoundLog:
             rows: row in the jobs table of each job of the work; shape (jobs,).
             total: rows of the jobs table.
             until: where the run was cut, s.
-            with_nodes: whether nodes are told.
+            with_nodes: whether nodes are recorded.
         """
         job = np.array(self._job, dtype=np.int64)
         begin, stop = np.array(self._start, float), np.array(self._end, float)

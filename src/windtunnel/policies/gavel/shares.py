@@ -181,7 +181,7 @@ class Solved(NamedTuple):
 
 
 def share_model(
-    asked: Asked, instance: Instance, usable: np.ndarray, told_apart: tuple[np.ndarray, ...] = ()
+    asked: Asked, instance: Instance, usable: np.ndarray, traits: tuple[np.ndarray, ...] = ()
 ) -> ShareModel:
     """Build the shares of an instance, to be maximised over.
 
@@ -189,14 +189,14 @@ def share_model(
         asked: whether pairs count and equal jobs are merged.
         instance: the jobs and GPUs; speeds are those that the policy believes.
         usable: where a job may have a share, shape (jobs, types).
-        told_apart: what the policy reads of a job besides speeds and gang, one array of shape
+        traits: what the policy reads of a job besides speeds and gang, one array of shape
             (jobs,) each: jobs that differ in one are not merged.
     """
     packed, merge = asked.packed, asked.merge
     mask = usable & (instance.num_gpus > 0)
     useful = _useful_pairs(instance) if packed else np.zeros((len(instance.pairs), 0), bool)
     kept = np.asarray(useful.any(axis=1))
-    classes = _classes(instance, (*told_apart, *mask.T), merge=merge)
+    classes = _classes(instance, (*traits, *mask.T), merge=merge)
     pair_classes, pair_of, first_pair = _class_pairs(instance, classes, kept)
     if merge and not _interchangeable(instance, classes, pair_classes, pair_of):
         classes = _classes(instance, (), merge=False)
@@ -260,11 +260,11 @@ def _useful_pairs(instance: Instance) -> np.ndarray:
     return np.asarray(useful)
 
 
-def _classes(instance: Instance, told_apart: tuple[np.ndarray, ...], *, merge: bool) -> Classes:
+def _classes(instance: Instance, traits: tuple[np.ndarray, ...], *, merge: bool) -> Classes:
     count = instance.num_jobs
     if not merge or count == 0:
         return Classes(np.arange(count), np.ones(count, int), np.arange(count))
-    keys = np.column_stack([instance.throughputs, instance.scale_factors, *told_apart])
+    keys = np.column_stack([instance.throughputs, instance.scale_factors, *traits])
     _, first, inverse, counts = np.unique(
         keys, axis=0, return_index=True, return_inverse=True, return_counts=True
     )

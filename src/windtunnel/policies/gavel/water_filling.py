@@ -60,8 +60,8 @@ def fill(asked: Asked, instance: Instance, *, hierarchical: bool = False) -> Sol
     if hierarchical and (instance.job_entities < 0).any():
         who = quote(instance.job_ids[int(np.argmin(instance.job_entities))])
         raise SpecError("entity", f"{asked.policy}: job {who} has no entity.")
-    told_apart = (factors, instance.weights, instance.job_entities * hierarchical, rank)
-    model = share_model(asked, instance, usable, told_apart)
+    traits = (factors, instance.weights, instance.job_entities * hierarchical, rank)
+    model = share_model(asked, instance, usable, traits)
     basin = _Basin(model, model.per_class(factors))
     frozen = np.zeros(len(model.classes.counts), bool)
     levels = np.zeros(len(frozen))

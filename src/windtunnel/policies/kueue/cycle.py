@@ -89,7 +89,7 @@ class Scheduler:
                 self.ready[queue] = None
 
     def cycle(self) -> Changes:
-        """Run one cycle; whoever is admitted holds quota and places, whoever must go is told."""
+        """Run one cycle; whoever is admitted holds quota and places, whoever must go is evicted."""
         self.cycles += 1
         heads = self._heads()
         order = by_share if self.state.fair else by_time

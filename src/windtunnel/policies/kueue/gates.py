@@ -33,8 +33,8 @@ class Gates(msgspec.Struct, frozen=True, rename="pascal"):
         return {name: on for name, on in given.items() if on != usual[name]}
 
     @property
-    def told(self) -> str:
-        """Which gates were assumed, in words."""
+    def in_words(self) -> str:
+        """Which gates were assumed."""
         words = ", ".join(
             f"{name}={'true' if on else 'false'}" for name, on in self.changed.items()
         )

@@ -3,7 +3,7 @@
 For each domain of the level that the job requires and that would hold it empty: whoever stands
 there is taken out, the fewest pods first, until the job fits; each must find places elsewhere, as
 it asks for itself; whoever is not needed stays. Of the domains the one that moves the fewest pods
-is told. It is not proven that no other choice moves fewer. Asked for at kueue#11078.
+is chosen. It is not proven that no other choice moves fewer. Asked for at kueue#11078.
 """
 
 from __future__ import annotations

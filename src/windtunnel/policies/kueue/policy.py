@@ -184,8 +184,8 @@ class KueueRun(Policy):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        told = self.state.gates.told
-        found = [f"Kueue's feature gates were {told}; docs/systems/kueue.md lists them."]
+        gates = self.state.gates.in_words
+        found = [f"Kueue's feature gates were {gates}; docs/systems/kueue.md lists them."]
         if self._other:
             found.append(f"Of the manifests {self._other} were not read: they decide nothing here.")
         if self.unready is not None and self.unready.evictions:

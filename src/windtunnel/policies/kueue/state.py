@@ -49,7 +49,7 @@ class Holding(msgspec.Struct, eq=False):
 
     @property
     def on_its_way(self) -> bool:
-        """Whether it has been told to go."""
+        """Whether it is being evicted."""
         return self.evicted or self.workload.evicted
 
     def uses(self, short: Iterable[FlavorResource]) -> bool:

@@ -66,8 +66,8 @@ def _loaded(file: Path) -> list[Any]:
             found = raw.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
         if max(size, len(found)) > MOST_BYTES:  # a pipe or a device does not tell its size
             most = MOST_BYTES // 2**20
-            is_told = f"{size / 2**20:.0f} MiB" if size > MOST_BYTES else "larger"
-            message = f"is {is_told}; expected at most {most} MiB of manifests."
+            how_large = f"{size / 2**20:.0f} MiB" if size > MOST_BYTES else "larger"
+            message = f"is {how_large}; expected at most {most} MiB of manifests."
             raise SpecError(str(file), f"{message} Leave out what is not read, or split the file.")
         text = io.TextIOWrapper(io.BytesIO(found), encoding="utf-8-sig").read()
     except (OSError, ValueError) as error:

@@ -89,8 +89,8 @@ class Priced(Rules):
         self.base = float(base)
         self.most = int(most) if math.isfinite(most) else 10**9
         self.quotas = dict(quotas or {})
-        told: dict[str, Any] = {name: getattr(self, name) for name in (*given, "freedom")}
-        self.parameters = MappingProxyType(told | ({"quotas": self.quotas} if quotas else {}))
+        own: dict[str, Any] = {name: getattr(self, name) for name in (*given, "freedom")}
+        self.parameters = MappingProxyType(own | ({"quotas": self.quotas} if quotas else {}))
 
     def for_run(self, problem: Any) -> Priced:
         """Return a copy with books of its own."""
@@ -138,7 +138,7 @@ class Priced(Rules):
             self._launch_alone(draft, line, book)
         if shadow is None:
             grow(self, draft, self.price(waiting.count))
-        yield from self._told(draft)
+        yield from self._decisions_of(draft)
         later_than = [at for at in held_back if at > now]
         aging = [job.submit_time + self.ageing for job in line]
         later_than += [at for at in aging if now < at < math.inf]
@@ -149,7 +149,7 @@ class Priced(Rules):
         """Return the seconds of others' waiting that a GPU-second costs, by how many wait."""
         return (self.base + waiting) / self._num_gpus
 
-    def _told(self, draft: Draft) -> Iterable[Decision]:
+    def _decisions_of(self, draft: Draft) -> Iterable[Decision]:
         for number, held in draft.before.items():
             if draft.held.get(number) is not held:
                 self.note_change(number)

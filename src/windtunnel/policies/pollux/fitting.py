@@ -139,7 +139,7 @@ def one_thread() -> AbstractContextManager[Any]:
     Raises:
         SpecError: scipy or threadpoolctl is not installed.
     """
-    _scipy()  # its libraries are there to be told
+    _scipy()  # loads its libraries, whose threads are to be limited
     try:
         from threadpoolctl import threadpool_limits
     except ImportError as error:

@@ -85,9 +85,9 @@ class PolluxPolicy(Described):
             raise SpecError(f"{where}: interval", f"found {interval:g}; expected whole seconds.")
         if not 0 <= interference < 1:
             raise SpecError(f"{where}: interference", f"found {interference:g}; expected 0 to 1.")
-        told = {"avoid": avoid, "seed": seed, "power": power, "rounding": rounding}
-        told |= {"own_batch": own_batch, "believed": believed}
-        given = {name: value for name, value in told.items() if value is not None}
+        own = {"avoid": avoid, "seed": seed, "power": power, "rounding": rounding}
+        own |= {"own_batch": own_batch, "believed": believed}
+        given = {name: value for name, value in own.items() if value is not None}
         _check_own(where, given, _OWN.get(decider, {}))
         self.decider, self.interval, self.interference = decider, interval, interference
         self.every = interval

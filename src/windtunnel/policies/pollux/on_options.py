@@ -2,7 +2,7 @@
 
 They decide *how many* GPUs each job gets, by the same rules as in their published clock, on how
 many nodes, and Sia of which type; where they are is the placement's to say, and what a change costs
-the run's penalty. What a job has to gain is told by its options: where its model is of goodput, an
+the run's penalty. What a job has to gain is in its options: where its model is of goodput, an
 option's is the best over batch sizes; else the batch is fixed, and goodput is throughput. A choice
 that fits nowhere (a node has failed, cores are short) becomes the largest option below it that
 fits; a job of which not even the smallest fits waits.

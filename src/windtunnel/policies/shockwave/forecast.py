@@ -1,6 +1,6 @@
 """`Forecast`: what the market believes of a job: its epochs, their length, and what is left.
 
-The predictor is told *which* batch sizes a job will train with, not when. Zheng et al., NSDI'23,
+The predictor knows *which* batch sizes a job will train with, not when. Zheng et al., NSDI'23,
 section 5; uw-mad-dash/shockwave, ``scheduler/JobMetaData.py``.
 """
 
@@ -104,7 +104,7 @@ class Forecast:
         self.fair_finishes.append((at, finish))
 
     def goal(self, now: int) -> float:
-        """Return the finish time that is owed: 0.9 of the mean over time, 0.1 of the last, s."""
+        """Return the finish time that is fair: 0.9 of the mean over time, 0.1 of the last, s."""
         rounds = [at for at, _ in self.fair_finishes] + [now]
         finishes = np.array([finish for _, finish in self.fair_finishes])
         spans = np.diff(rounds)

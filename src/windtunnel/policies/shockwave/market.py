@@ -236,8 +236,8 @@ class _Program:
         lp.add_coefficients(left, np.repeat(worst, count), 1.0)
         self._add_logarithms(lp, seconds, utility)
         if longest is not None:
-            owed = (self.remaining - longest) / rules.length
-            kept = lp.add_rows("promise", names, lower=owed)
+            least = (self.remaining - longest) / rules.length
+            kept = lp.add_rows("promise", names, lower=least)
             lp.add_coefficients(kept, seconds, 1 / rules.length)
         return lp, rounds
 

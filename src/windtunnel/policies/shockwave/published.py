@@ -169,8 +169,8 @@ class PublishedRounds:
         if before is not None and number not in before and full and rules.overhead:
             steps = int(steps * ((seconds - rules.overhead) / seconds))
             seconds -= rules.overhead
-        told = (len(books.schedule), steps / seconds if seconds > 0 else 0.0, progress.batch_size)
-        books.speeds.setdefault(number, []).append(told)
+        speed = (len(books.schedule), steps / seconds if seconds > 0 else 0.0, progress.batch_size)
+        books.speeds.setdefault(number, []).append(speed)
         if steps <= 0 and seconds <= 0:
             self._fail(number, finish)
             return

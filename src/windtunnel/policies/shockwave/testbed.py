@@ -198,8 +198,8 @@ class LeasedRounds(PublishedRounds):
         """Book a job's round, of which some seconds were charged before."""
         progress = self.active[number]
         self._credit(number, steps, seconds, charged)
-        told = (len(self.books.schedule), steps / max(seconds, 1e-9), progress.batch_size)
-        self.books.speeds.setdefault(number, []).append(told)
+        speed = (len(self.books.schedule), steps / max(seconds, 1e-9), progress.batch_size)
+        self.books.speeds.setdefault(number, []).append(speed)
         if end is not None:
             self._remove(number, end)
         else:

@@ -38,7 +38,7 @@ class TrainingJob:
 
 
 class InPhase:
-    """A job whose work is told by the seconds left of its profile.
+    """A job whose work is known by the seconds left of its profile.
 
     Args:
         job: the job.
