@@ -32,8 +32,8 @@ def main(folder: str) -> None:
     for contrast in found.contrasts:
         change = contrast.change
         ends = "no interval" if change.low is None else f"{change.low:+.0%} to {change.high:+.0%}"
-        told = f"{contrast.metric}: {contrast.value} against {contrast.baseline}"
-        print(f"{told}: {change.estimate:+.0%} ({ends}): {contrast.verdict}")
+        claim = f"{contrast.metric}: {contrast.value} against {contrast.baseline}"
+        print(f"{claim}: {change.estimate:+.0%} ({ends}): {contrast.verdict}")
 
 
 if __name__ == "__main__":  # workers import this file, too

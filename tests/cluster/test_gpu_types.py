@@ -64,7 +64,7 @@ def test_what_a_log_says_is_the_same() -> None:
 
 
 def test_failures_and_a_file_say_types_as_they_like(tmp_path: Path) -> None:
-    told = [
+    runs = [
         wt.simulate(
             MIXED,
             CLUSTER,
@@ -73,8 +73,8 @@ def test_failures_and_a_file_say_types_as_they_like(tmp_path: Path) -> None:
         )
         for kind in ("A100", "a100")
     ]
-    assert told[0].flight.start.tolist() == told[1].flight.start.tolist()
-    assert told[0].metrics() == told[1].metrics()
+    assert runs[0].flight.start.tolist() == runs[1].flight.start.tolist()
+    assert runs[0].metrics() == runs[1].metrics()
     file = tmp_path / "cluster.toml"
     file.write_text(
         'aliases = {v100-sxm2 = "V100"}\n[[node_types]]\ncount=1\ngpus=4\ngpu_type="V100"'

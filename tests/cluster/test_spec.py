@@ -43,7 +43,7 @@ def test_types_in_node_order_without_cpu_nodes() -> None:
     assert many.describe().endswith("1 nodes x 1 t5, and 2 more types")
 
 
-def test_nodes_that_differ_in_cores_are_told_together_and_the_largest_kinds_first() -> None:
+def test_nodes_that_differ_in_cores_are_one_kind_and_the_largest_kinds_first() -> None:
     """As in openb, whose list of 1,523 nodes begins with those that have no GPU."""
     idle = [wt.NodeType(3, 0, cpus=float(n)) for n in range(1, 9)]
     some = [wt.NodeType(1, 8, "A", cpus=96.0), wt.NodeType(2, 2, "B"), wt.NodeType(4, 8, "A")]

@@ -88,7 +88,7 @@ def fly(folder: Path, about: dict[str, Any], engine: str) -> wt.Outcome:
     )
 
 
-def told_nodes(text: str) -> list[tuple[int, int]]:
+def listed_nodes(text: str) -> list[tuple[int, int]]:
     """Return (node, tasks), by node, from ``3*2 5``, or ``7``."""
     parts = (part.partition("*") for part in text.split())
     return sorted((int(node), int(times or 1)) for node, _, times in parts)
@@ -113,4 +113,4 @@ def test_every_completion_and_every_node_is_the_simulators(folder: Path, engine:
             where = {s["row"]: (s["nodes"], s["node_tasks"]) for s in out.segments.to_pylist()}
             for job, row in enumerate(rows):
                 held = sorted(zip(*where[job], strict=True))
-                assert held == told_nodes(row[f"nodes__{about['run']}"]), (about["run"], job)
+                assert held == listed_nodes(row[f"nodes__{about['run']}"]), (about["run"], job)

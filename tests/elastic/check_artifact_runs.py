@@ -11,7 +11,7 @@ Exit status 1 where a run that was flown differs.
 
 Pollux's search is random, and the artifact does not seed it. Where jobs interfere and nothing
 avoids it, one draw of a run is off the mean of its draws by 3 % (one standard deviation): there the
-mean of five draws, of seeds 0 to 4, is compared, and each draw is told.
+mean of five draws, of seeds 0 to 4, is compared, and each draw is shown.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def found_of_sia(root: Path, base: Path, only: list[str]) -> Iterator[dict[str, 
             workload = table(found_in(root, "sia", f"workloads/{name}.csv"))
             yield check_sia(run, workload, machines, BANDS["sia"])
         except (WindtunnelError, OSError, KeyError, ValueError) as error:
-            told = str(error) or repr(error)
-            yield {"run": run["run"], "policy": "sia", "within": False, "error": told}
+            message = str(error) or repr(error)
+            yield {"run": run["run"], "policy": "sia", "within": False, "error": message}
 
 
 def _mean_of(wanted: dict[str, Any]) -> float:
@@ -257,7 +257,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(json.dumps({"folder": folders[0].name, "runs": found}, indent=1) + "\n")
     else:
         for one in found:
-            told = {
+            verdict = {
                 True: "within" if one["policy"] in BANDS else "equal",
                 False: "DIFFERS",
                 None: "not flown here",
@@ -274,7 +274,7 @@ def main(arguments: list[str]) -> int:
                     + "".join(f" ({one:+.2%})" for one in c.get("draws", ()))
                     for name, c in counts.items()
                 )
-            sys.stdout.write(f"{one['run']:34} {told:14} {jobs_equal}{one.get('error', '')}\n")
+            sys.stdout.write(f"{one['run']:34} {verdict:14} {jobs_equal}{one.get('error', '')}\n")
     return 1 if any(one["within"] is False for one in found) else 0
 
 

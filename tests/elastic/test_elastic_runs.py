@@ -1,4 +1,4 @@
-"""Elastic runs by hand: launches, changes, penalties, capacity, and what is told of them."""
+"""Elastic runs by hand: launches, changes, penalties, capacity, and what is reported of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel.sim.elastic import measures
 
 
 class Scripted(wt.Policy):
-    """Does at each instant what it was told to."""
+    """Does at each instant what its script says."""
 
     elastic = True
 
@@ -83,8 +83,8 @@ def test_where_nothing_is_said_each_job_pays_what_the_trace_says(engine: str) ->
     out = fly(jobs, script, penalty=None, engine=engine)
     assert out.table["jct"].to_pylist() == [47 + 7 + 80 * 1.75, 260 + 2, 2]
     assert out.settings["penalty"] is None
-    told = "A launch or change costs 2 jobs 0 s to 7 s, as the trace says; the others pay 260 s."
-    assert told in out.notes
+    note = "A launch or change costs 2 jobs 0 s to 7 s, as the trace says; the others pay 260 s."
+    assert note in out.notes
     said = fly(jobs, script, penalty=10.0, engine=engine)
     assert said.table["jct"].to_pylist()[1:] == [12, 12]
     by_model = fly(jobs, script, penalty={"flat": 3.0}, engine=engine)
@@ -304,8 +304,8 @@ def test_what_the_cluster_answers() -> None:
     assert seen[7] == [4, 0]
 
 
-def test_an_elastic_policy_may_be_told_of_starts() -> None:
-    told: list[tuple[str, float]] = []
+def test_an_elastic_policy_may_hear_of_starts() -> None:
+    calls: list[tuple[str, float]] = []
 
     class Watching(wt.Policy):
         elastic = True
@@ -314,14 +314,14 @@ def test_an_elastic_policy_may_be_told_of_starts() -> None:
             return [wt.Start(job) for job in queue if cluster.fit(job)]
 
         def started(self, job: wt.JobView, now: float) -> None:
-            told.append(("started", now))
+            calls.append(("started", now))
 
         def stopped(self, job: wt.JobView, now: float) -> None:
-            told.append(("stopped", now))
+            calls.append(("stopped", now))
 
     out = wt.simulate(ONE, NODES, Watching(), models=MODELS)
     ends = [("stopped", end) for end in out.table["end_time"].to_pylist()]
-    assert told == [("started", 0.0), *ends]
+    assert calls == [("started", 0.0), *ends]
 
 
 def test_observers_count_what_was_held() -> None:

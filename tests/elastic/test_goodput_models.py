@@ -152,7 +152,7 @@ def test_the_shell_fits_and_flies_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"mean_percent": 40.0}, "mean error up to 14 %"),
         ({"largest_batch": 32}, "largest_batch"),
@@ -162,8 +162,8 @@ def test_the_shell_fits_and_flies_it(tmp_path: Path) -> None:
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_what_is_no_such_model(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(TraceError, match=told):
+def test_what_is_no_such_model(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(TraceError, match=message):
         read_models(_folder(tmp_path, change))
 
 

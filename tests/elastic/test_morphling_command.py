@@ -39,12 +39,12 @@ def workload(tmp_path: Path) -> str:
 
 def test_simulate_with_a_penalty(workload: str) -> None:
     words = ("simulate", workload, "--cluster", "1x8:A800", "--policy", "fixed-plan", "--json")
-    told = json.loads(command(*words, "--penalty", "100").output)
-    assert told["avg_jct"] == pytest.approx(
+    answer = json.loads(command(*words, "--penalty", "100").output)
+    assert answer["avg_jct"] == pytest.approx(
         (2 * 100 + 1000 * 0.22865789473684212 + 100 * 0.08795470349928912) / 2
     )
-    assert told["settings"]["penalty"] == 100.0
-    assert "--penalty 100" in told["command"]
+    assert answer["settings"]["penalty"] == 100.0
+    assert "--penalty 100" in answer["command"]
     refused = command(*words[:4], "--policy", "fifo", "--penalty", "100")
     assert refused.exit_code == 2
     assert "only elastic policies resize jobs" in refused.output
@@ -62,16 +62,16 @@ def test_elastic_and_other_policies_on_one_page(workload: str, tmp_path: Path) -
 def test_compare_tells_every_run(workload: str, tmp_path: Path) -> None:
     words = ("morphling", "compare", "--traces", workload, "--policies", "fixed-plan,morphling")
     out = tmp_path / "figures"
-    told = json.loads(command(*words, "--out", str(out), "--json").output)
-    assert [(row["policy"], row["penalty"]) for row in told["runs"]] == [
+    answer = json.loads(command(*words, "--out", str(out), "--json").output)
+    assert [(row["policy"], row["penalty"]) for row in answer["runs"]] == [
         ("fixed-plan", 260.0),
         ("morphling", 260.0),
         ("fixed-plan", 0.0),
         ("morphling", 0.0),
     ]
-    assert all(row["num_finished"] == 2 for row in told["runs"])
+    assert all(row["num_finished"] == 2 for row in answer["runs"])
     assert {path.name for path in out.iterdir()} >= {"comparison.html", "comparison.json"}
-    assert len(told["out"]) == 4
+    assert len(answer["out"]) == 4
     shown = command(*words)
     assert shown.exit_code == 0
     assert "fixed-plan" in shown.output

@@ -123,10 +123,10 @@ def test_rates_are_those_of_the_reference(seed: int) -> None:
                 reference.enter(job, where)
                 pace.put(job, [node for node, _ in where], [grant for _, grant in where])
                 running[job] = 1.0
-        told = pace.settle()
-        assert [job for job, _ in told] == sorted(job for job, _ in told)
-        assert {job for job, _ in told} <= set(running)
-        running.update(told)
+        rates = pace.settle()
+        assert [job for job, _ in rates] == sorted(job for job, _ in rates)
+        assert {job for job, _ in rates} <= set(running)
+        running.update(rates)
         assert running == {job: reference.rate(job) for job in running}
         assert pace.settle() == []
 
@@ -143,7 +143,7 @@ def test_nothing_slows_anybody_on_a_pool_or_without_a_model() -> None:
     pace.drop(0)
 
 
-def test_a_job_that_left_and_came_again_is_told_once() -> None:
+def test_a_job_that_left_and_came_again_is_listed_once() -> None:
     cluster = parse_cluster("2x4")
     problem = build(as_jobs(simple(2, 2.0)), cluster, as_pool=False)
     pace = kernel.Pace(Neighbours(wt.Slowdown(spread=0.5), problem, cluster), problem)

@@ -119,8 +119,8 @@ class Both:
         job = self.rng.randrange(len(self.problem.rows))
         if job in self.options:
             self.power.drop(job)
-            for told in (self.options, self.floors, self.levels):
-                told.pop(job, None)
+            for by_job in (self.options, self.floors, self.levels):
+                by_job.pop(job, None)
             return
         where = where_of(self.rng, self.problem)
         self.options[job] = self.watts.choices(job, where)
@@ -138,8 +138,8 @@ class Both:
         found = getattr(reference_levels, self.limits)(list(self.options.values()), budget)
         expected = dict(zip(self.options, found, strict=True))
         changed = [job for job in sorted(expected) if self.levels.get(job) != expected[job]]
-        told = self.power.chosen(budget)
-        assert told == [
+        chosen = self.power.chosen(budget)
+        assert chosen == [
             (job, expected[job], self.options[job][expected[job]].slow) for job in changed
         ]
         self.levels = expected

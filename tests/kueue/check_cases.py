@@ -245,9 +245,9 @@ def check_folder(folder: Path, ids: tuple[str, ...] = ()) -> list[Case]:
             if ids and not any(part in case["id"] for part in ids):
                 continue
             passed, found = check(case)
-            told = {key: case[key] for key in ("id", "suite", "name", "needs")}
-            told["foreign"] = sorted({*case["needs"]} - OWN)
-            verdicts.append({**told, "passed": passed, "found": found, "expect": case["expect"]})
+            facts = {key: case[key] for key in ("id", "suite", "name", "needs")}
+            facts["foreign"] = sorted({*case["needs"]} - OWN)
+            verdicts.append({**facts, "passed": passed, "found": found, "expect": case["expect"]})
     return verdicts
 
 

@@ -378,9 +378,9 @@ def test_one_message_for_what_is_wrong(
         with pytest.raises(SpecError, match=r"creationTimestamp.*noon"):
             asked(TWO, [job], workload("other", "a", 1))
         return
-    with pytest.raises(SpecError, match=message) as told:
+    with pytest.raises(SpecError, match=message) as caught:
         asked(TWO, [], job)
-    assert "job.yaml" in str(told.value)
+    assert "job.yaml" in str(caught.value)
 
 
 def test_the_least_quota_is_the_least(asked: Callable[..., Any]) -> None:

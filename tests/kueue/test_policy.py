@@ -137,7 +137,7 @@ def test_what_simple_quotas_do_not_know_is_named() -> None:
         Kueue(plain(topologies=topology, cohorts=cohorts)).to_quotas()
 
 
-def test_gates_of_a_configuration_count_and_are_told() -> None:
+def test_gates_of_a_configuration_count_and_are_noted() -> None:
     """Six pods of one GPU in a rack of nodes of four: four and two, or three each."""
     tree = objects.Topology("t", ("rack", "kubernetes.io/hostname"))
     quotas = (objects.FlavorQuotas("f", {GPU: objects.Quota(32)}),)

@@ -133,10 +133,10 @@ def compare(tree: QuotaTree, plain: dict[str, Plain], rng: random.Random) -> Non
         amount = rng.randint(1, 10)
         assert node.borrowing_level(WHAT, amount)[0] == known.borrowing_level(amount)
         share: Any = known.share
-        told = dominant_share(node)
+        dominant = dominant_share(node)
         if share is not None and known.parent is not None and known.weight:
-            assert told.value == pytest.approx(float(share) / known.weight, abs=1e-9)
-            assert told.borrows == (known.use > known.subtree)
+            assert dominant.value == pytest.approx(float(share) / known.weight, abs=1e-9)
+            assert dominant.borrows == (known.use > known.subtree)
 
 
 @pytest.mark.sample(15)

@@ -113,8 +113,8 @@ def test_one_job(tmp_path: Path) -> None:
     row = {"flavor": "h100", "resource": GPU, "now": 4, "least": 2, "unharmed": 2}
     assert found["least_quotas"] == [row], "4 are borrowed"
     page = tmp_path / "one.html"
-    told = CliRunner().invoke(windtunnel, [*words, "--out", str(page)]).stdout
-    assert "\u202e" not in told
+    printed = CliRunner().invoke(windtunnel, [*words, "--out", str(page)]).stdout
+    assert "\u202e" not in printed
     assert "<script>\u202e" not in page.read_text()
 
 
@@ -132,7 +132,7 @@ def test_what_is_refused(tmp_path: Path, log: str) -> None:
     assert "what is to change" in refused("whatif", log, "--kueue", folder)
 
 
-def test_jobs_that_only_one_configuration_admits_are_told(tmp_path: Path) -> None:
+def test_jobs_that_only_one_configuration_admits_are_noted(tmp_path: Path) -> None:
     folders = [manifests(tmp_path / name, quota) for name, quota in (("now", 2), ("then", 1))]
     path = tmp_path / "log.csv"
     path.write_text("job_id,submit_time,duration,num_gpus,vc\na,0,60,2,one\nb,0,60,4,two\n")

@@ -317,9 +317,9 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if name in ELASTIC:
             assert cells[3:] == ["its own", "[Morphling](morphling.md)"], name
-            told = (page.parent / "morphling.md").read_text(encoding="utf-8")
+            guide = (page.parent / "morphling.md").read_text(encoding="utf-8")
             parameters = inspect.signature(type(made)).parameters
-            assert all(f"`{parameter}`" in told for parameter in parameters), name
+            assert all(f"`{parameter}`" in guide for parameter in parameters), name
             continue
         if decides:
             guides = {

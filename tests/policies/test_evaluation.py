@@ -29,9 +29,9 @@ def test_what_a_trial_holds_its_gpus_for() -> None:
     outcome = wt.simulate(trials(3, user=["a", "a", "b"]), "1x1", PARTS)
     # 80 s with the loading; 100 x (1 - 0.2 - 0.5 x 0.8) = 40 s where the model is; b has another.
     assert outcome.table["end_time"].to_pylist() == pytest.approx([80, 120, 200])
-    told = feedback(outcome)
-    assert told["mean"] == pytest.approx((100 + 140 + 220) / 3)
-    assert told["gpu_hours"] == pytest.approx(200 / 3600)
+    metric = feedback(outcome)
+    assert metric["mean"] == pytest.approx((100 + 140 + 220) / 3)
+    assert metric["gpu_hours"] == pytest.approx(200 / 3600)
 
 
 def test_a_model_is_there_once_it_is_loaded_and_for_a_while() -> None:

@@ -253,7 +253,7 @@ def test_where_a_gang_is_put_back() -> None:
     assert starts == {"Eviction": (50, 40), "Creation": (40, 50)}
 
 
-def test_time_outs_are_told() -> None:
+def test_time_outs_are_noted() -> None:
     out = wt.simulate(GANG, "pool:4", "quota:queueing_strategy=StrictFIFO:gang_timeout=20")
     assert any("put back" in note for note in out.notes)
     assert out.settings["parameters"]["gang_timeout"] == 20

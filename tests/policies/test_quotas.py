@@ -169,9 +169,9 @@ def test_proportional_to_past_use() -> None:
     # a's share, 2, does not hold its job of 4; the others share the remaining 4 as 3 to 1.
     raised, _ = proportional({"a": 10.0, "b": 22.5, "c": 7.5}, {"a": 4, "b": 1, "c": 1}, 8)
     assert {q.vc: q.nominal_quota for q in raised.queues} == {"a": 4, "b": 3, "c": 1}
-    over, told = proportional({"a": 1.0, "b": 1.0}, {"a": 8, "b": 8}, 8)
+    over, note = proportional({"a": 1.0, "b": 1.0}, {"a": 8, "b": 8}, 8)
     assert over.total == 16
-    assert "8 GPUs more than there are" in told
+    assert "8 GPUs more than there are" in note
 
 
 @given(

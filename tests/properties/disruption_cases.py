@@ -1,4 +1,4 @@
-"""Random disruptions, jobs under them, and what holds of their runs, told from outcomes alone."""
+"""Random disruptions, jobs under them, and what holds of their runs, found from outcomes alone."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEAR = 1e-6
 
 
-class Told:
+class Observed:
     """A run as the observer sees it.
 
     Args:
@@ -78,18 +78,18 @@ class _Rows:
         self.rows = np.arange(len(self.jobs))
 
 
-def check(told: Told) -> None:
+def check(run: Observed) -> None:
     """Look at everything."""
-    _everybody_is_accounted_for(told)
-    _capacity_is_kept(told)
-    _cores_and_memory_are_kept(told)
-    _quotas_are_kept(told)
-    _time_adds_up(told)
-    _work_is_the_integral_of_rates(told)
-    _nobody_starts_where_nobody_may(told)
-    _nobody_is_on_a_sleeping_node(told)
-    _decisions_keep_to_their_interval(told)
-    _the_cap_is_kept(told)
+    _everybody_is_accounted_for(run)
+    _capacity_is_kept(run)
+    _cores_and_memory_are_kept(run)
+    _quotas_are_kept(run)
+    _time_adds_up(run)
+    _work_is_the_integral_of_rates(run)
+    _nobody_starts_where_nobody_may(run)
+    _nobody_is_on_a_sleeping_node(run)
+    _decisions_keep_to_their_interval(run)
+    _the_cap_is_kept(run)
 
 
 def _stays(out: Any) -> list[dict[str, Any]]:
@@ -116,42 +116,42 @@ def _stays(out: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _everybody_is_accounted_for(told: Told) -> None:
+def _everybody_is_accounted_for(run: Observed) -> None:
     stays: dict[int, list[dict[str, Any]]] = {}
-    for stay in told.stays:
+    for stay in run.stays:
         stays.setdefault(stay["row"], []).append(stay)
-    submitted = told.column("submit_time")
-    for row, status in enumerate(told.status):
+    submitted = run.column("submit_time")
+    for row, status in enumerate(run.status):
         own = stays.get(row, [])
         assert all(a["end"] <= b["start"] for a, b in pairwise(own))
         submit = submitted[row]
-        assert all(submit <= stay["start"] <= stay["end"] <= told.until for stay in own)
+        assert all(submit <= stay["start"] <= stay["end"] <= run.until for stay in own)
         assert sum(stay["lasts"] for stay in own) == (status == "running")
-        end = told.flight.end[row]
+        end = run.flight.end[row]
         assert math.isnan(end) == (status not in {"finished", "failed"})
         if status in {"finished", "failed"}:
             assert end == own[-1]["end"]
         if status == "rejected":
             assert not own
         else:
-            assert (status == "not_submitted") == (submit > told.until)
+            assert (status == "not_submitted") == (submit > run.until)
         held = sum(stay["end"] - stay["start"] for stay in own)
-        assert told.flight.run_time[row] == pytest.approx(held, abs=NEAR)
-    if told.until == math.inf and told.flight.interruptions is None and told.flight.power is None:
-        assert set(told.status) <= {"finished", "rejected"}
+        assert run.flight.run_time[row] == pytest.approx(held, abs=NEAR)
+    if run.until == math.inf and run.flight.interruptions is None and run.flight.power is None:
+        assert set(run.status) <= {"finished", "rejected"}
 
 
-def _capacity_is_kept(told: Told) -> None:  # noqa: C901 - nodes and devices, shared or not
+def _capacity_is_kept(run: Observed) -> None:  # noqa: C901 - nodes and devices, shared or not
     """No GPU is held twice but by jobs that share a whole place."""
-    stays = [stay for stay in told.stays if stay["end"] > stay["start"]]
-    asked = told.column("num_gpus")
-    tasks = told.column("num_tasks")
+    stays = [stay for stay in run.stays if stay["end"] > stay["start"]]
+    asked = run.column("num_gpus")
+    tasks = run.column("num_tasks")
     for now in sorted({stay["start"] for stay in stays}):
         there = [stay for stay in stays if stay["start"] <= now < stay["end"]]
-        shared = told.flight.gpu_time is not None
-        if told.as_pool:
+        shared = run.flight.gpu_time is not None
+        if run.as_pool:
             if not shared:
-                assert sum(asked[stay["row"]] for stay in there) <= sum(told.sizes) + NEAR
+                assert sum(asked[stay["row"]] for stay in there) <= sum(run.sizes) + NEAR
             continue
         # Jobs that share a place have the same parts; what is theirs counts once.
         places: dict[Any, float] = {}
@@ -169,26 +169,26 @@ def _capacity_is_kept(told: Told) -> None:  # noqa: C901 - nodes and devices, sh
         one_each = all(count is None or count <= 1 for count in tasks)
         for key, held in places.items():
             if key[0] == "node":
-                assert held <= told.sizes[key[1]] + NEAR
+                assert held <= run.sizes[key[1]] + NEAR
             elif key[0] == "device" and one_each:
                 assert held <= 1 + NEAR
 
 
-def _cores_and_memory_are_kept(told: Told) -> None:
+def _cores_and_memory_are_kept(run: Observed) -> None:
     """Jobs on one node alone hold no more of it than there is; parts of others are not known."""
-    kinds = [kind for kind in told.out.cluster.node_types for _ in range(kind.count)]
-    if told.as_pool or told.flight.stretches is not None or told.flight.gpu_time is not None:
+    kinds = [kind for kind in run.out.cluster.node_types for _ in range(kind.count)]
+    if run.as_pool or run.flight.stretches is not None or run.flight.gpu_time is not None:
         return
-    if told.options.get("resources", "all") != "all":
+    if run.options.get("resources", "all") != "all":
         return
     for name, limits in (
         ("num_cpus", [kind.cpus for kind in kinds]),
         ("mem_gib", [kind.mem_gib for kind in kinds]),
     ):
-        asked = told.column(name)
-        for now in {stay["start"] for stay in told.stays}:
+        asked = run.column(name)
+        for now in {stay["start"] for stay in run.stays}:
             held = [0.0] * len(kinds)
-            for stay in told.stays:
+            for stay in run.stays:
                 nodes = {part[0] for part in stay["parts"]}
                 if len(nodes) == 1 and stay["start"] <= now < stay["end"]:
                     held[nodes.pop()] += asked[stay["row"]] or 0.0
@@ -196,25 +196,25 @@ def _cores_and_memory_are_kept(told: Told) -> None:
             assert all(limit is None or had <= limit + NEAR for had, limit in pairs)
 
 
-def _quotas_are_kept(told: Told) -> None:
+def _quotas_are_kept(run: Observed) -> None:
     """No queue holds more than its quota and what it may borrow, at any instant."""
-    if told.quotas is None:
+    if run.quotas is None:
         return
-    whose, asked = told.column("vc"), told.column("num_gpus")
-    for now in {stay["start"] for stay in told.stays}:
-        held = dict.fromkeys(told.quotas, 0.0)
-        for stay in told.stays:
+    whose, asked = run.column("vc"), run.column("num_gpus")
+    for now in {stay["start"] for stay in run.stays}:
+        held = dict.fromkeys(run.quotas, 0.0)
+        for stay in run.stays:
             if stay["start"] <= now < stay["end"]:
                 held[whose[stay["row"]]] += asked[stay["row"]]
-        assert sum(held.values()) <= sum(own for own, _ in told.quotas.values()) + NEAR
-        for vc, (own, borrowed) in told.quotas.items():
+        assert sum(held.values()) <= sum(own for own, _ in run.quotas.values()) + NEAR
+        for vc, (own, borrowed) in run.quotas.items():
             assert held[vc] <= own + borrowed + NEAR
 
 
-def _paid(told: Told) -> list[float]:
+def _paid(run: Observed) -> list[float]:
     """Return the seconds that each stay paid for resuming, where stops alone made it so."""
-    costs, seen, found = told.costs(), set[int](), []
-    for stay in told.stays:
+    costs, seen, found = run.costs(), set[int](), []
+    for stay in run.stays:
         row = stay["row"]
         held = stay["end"] - stay["start"]
         found.append(min(held, float(costs[row])) if row in seen else 0.0)
@@ -222,9 +222,9 @@ def _paid(told: Told) -> list[float]:
     return found
 
 
-def _time_adds_up(told: Told) -> None:
+def _time_adds_up(run: Observed) -> None:
     """Held = useful + overhead + lost + what slow-downs cost; who finished did all its work."""
-    flight, parts = told.flight, told.flight.interruptions
+    flight, parts = run.flight, run.flight.interruptions
     slowed = np.zeros(len(flight.start)) if flight.slowdown_time is None else flight.slowdown_time
     if parts is not None:
         total = parts.useful_time + parts.overhead_time + parts.lost_time + slowed
@@ -238,47 +238,47 @@ def _time_adds_up(told: Told) -> None:
         kept = flight.preemptions == 0
         np.testing.assert_allclose(lost[kept], parts.lost_time[kept], atol=NEAR)
         assert (lost <= parts.lost_time + NEAR).all()
-    elif told.own_rates and flight.slowdown_time is None:
+    elif run.own_rates and flight.slowdown_time is None:
         return
-    if told.own_rates and flight.stretches is not None:
+    if run.own_rates and flight.stretches is not None:
         return  # a job's work is iterations
     paid = np.zeros(len(flight.start))
-    for stay, seconds in zip(told.stays, _paid(told), strict=True):
+    for stay, seconds in zip(run.stays, _paid(run), strict=True):
         paid[stay["row"]] += seconds
     useful = flight.run_time - paid - slowed if parts is None else parts.useful_time
-    duration = told.column("duration")
-    for row, status in enumerate(told.status):
+    duration = run.column("duration")
+    for row, status in enumerate(run.status):
         if status == "finished":
             assert useful[row] == pytest.approx(duration[row], abs=NEAR)
 
 
-def _work_is_the_integral_of_rates(told: Told) -> None:
+def _work_is_the_integral_of_rates(run: Observed) -> None:
     """Where locality and power limits alone decide on rates, the record tells them."""
-    model = told.options.get("slowdown") or {}
-    known = set(model) <= {"spread", "rack"} and told.flight.interruptions is None
-    known = known and (not model or told.out.settings["sharing"] is None)
-    if not known or told.own_rates or told.flight.gpu_time is not None:
+    model = run.options.get("slowdown") or {}
+    known = set(model) <= {"spread", "rack"} and run.flight.interruptions is None
+    known = known and (not model or run.out.settings["sharing"] is None)
+    if not known or run.own_rates or run.flight.gpu_time is not None:
         return
     done: dict[int, float] = {}
-    for stay, paid in zip(told.stays, _paid(told), strict=True):
-        worked = _worked(told, stay, paid) * _locality(told, stay, model)
+    for stay, paid in zip(run.stays, _paid(run), strict=True):
+        worked = _worked(run, stay, paid) * _locality(run, stay, model)
         done[stay["row"]] = done.get(stay["row"], 0.0) + worked
-    duration = told.column("duration")
+    duration = run.column("duration")
     for row, work in done.items():
-        if told.status[row] == "finished":
+        if run.status[row] == "finished":
             assert work == pytest.approx(duration[row], abs=NEAR)
         else:
             assert work <= duration[row] + NEAR
 
 
-def _worked(told: Told, stay: dict[str, Any], paid: float) -> float:
+def _worked(run: Observed, stay: dict[str, Any], paid: float) -> float:
     """Return the integral of the speed that its power limits left a stay, from ``paid`` s on."""
-    begin, record = stay["start"] + paid, told.flight.power
-    if record is None or not len(record.level) or "power_cap" not in told.options:
+    begin, record = stay["start"] + paid, run.flight.power
+    if record is None or not len(record.level) or "power_cap" not in run.options:
         return float(stay["end"] - begin)
     low, high = record.level_offset[stay["number"] : stay["number"] + 2]
     starts = [*record.level_start[low:high].tolist(), stay["end"]]
-    speeds = _speeds(told, stay)
+    speeds = _speeds(run, stay)
     total = 0.0
     for number, level in enumerate(record.level[low:high].tolist()):
         length = min(starts[number + 1], stay["end"]) - max(starts[number], begin)
@@ -286,38 +286,38 @@ def _worked(told: Told, stay: dict[str, Any], paid: float) -> float:
     return total
 
 
-def _speeds(told: Told, stay: dict[str, Any]) -> list[float]:
+def _speeds(run: Observed, stay: dict[str, Any]) -> list[float]:
     """Return the speed of a stay at each of its job's power limits."""
-    kinds = [kind.gpu_type for kind in told.out.cluster.node_types for _ in range(kind.count)]
-    workload = told.column("workload")[stay["row"]]
+    kinds = [kind.gpu_type for kind in run.out.cluster.node_types for _ in range(kind.count)]
+    workload = run.column("workload")[stay["row"]]
     types = {kinds[node] for node, _, _ in stay["parts"]}
-    for table in told.options["power"].get("limits", []):
+    for table in run.options["power"].get("limits", []):
         if table["workload"] == workload and table["gpu_type"] in types:
             speeds: list[float] = table["speed"]
             return speeds
     return [1.0]
 
 
-def _locality(told: Told, stay: dict[str, Any], model: Mapping[str, float]) -> float:
+def _locality(run: Observed, stay: dict[str, Any], model: Mapping[str, float]) -> float:
     """Return the rate of a stay over more nodes, or racks of two of them, than it needs."""
     if not model or not stay["parts"]:
         return 1.0
-    asked = told.column("num_gpus")[stay["row"]]
+    asked = run.column("num_gpus")[stay["row"]]
     kinds, racks = [], []
-    for number, kind in enumerate(told.out.cluster.node_types):
+    for number, kind in enumerate(run.out.cluster.node_types):
         for node in range(kind.count):
             kinds.append(kind.gpu_type)
             racks.append((number, node // (kind.nodes_per_rack or kind.count)))
-    wanted = told.column("gpu_type")[stay["row"]]
-    bound = told.options.get("bind_types")
+    wanted = run.column("gpu_type")[stay["row"]]
+    bound = run.options.get("bind_types")
     if wanted is not None and (bound is None or wanted in bound):
         open_to = [node for node, kind in enumerate(kinds) if kind == wanted]
     else:
         open_to = list(range(len(kinds)))
-    of_nodes = [told.sizes[node] for node in open_to]
+    of_nodes = [run.sizes[node] for node in open_to]
     of_racks: dict[Any, int] = {}
     for node in open_to:
-        of_racks[racks[node]] = of_racks.get(racks[node], 0) + told.sizes[node]
+        of_racks[racks[node]] = of_racks.get(racks[node], 0) + run.sizes[node]
     nodes = {node for node, _, _ in stay["parts"]}
     factor = 1.0
     if len(nodes) > _fewest(of_nodes, asked):
@@ -337,8 +337,8 @@ def _fewest(sizes: list[int], asked: float) -> int:
     return len(sizes)
 
 
-def _nobody_starts_where_nobody_may(told: Told) -> None:
-    given = told.options.get("disruptions", {})
+def _nobody_starts_where_nobody_may(run: Observed) -> None:
+    given = run.options.get("disruptions", {})
     closed = [
         (failure.get("node"), failure["time"], failure["until"], (), True)
         for failure in given.get("node_failures", [])
@@ -354,53 +354,53 @@ def _nobody_starts_where_nobody_may(told: Told) -> None:
         taken, added = change.get("remove", []), change.get("add", [])
         closed += [(node, change["time"], math.inf, (), False) for node in taken]
         closed += [(node, -math.inf, change["time"], (), False) for node in added]
-    if told.as_pool:
+    if run.as_pool:
         return
-    users = told.column("user")
-    for stay in told.stays:
+    users = run.column("user")
+    for stay in run.stays:
         user = users[stay["row"]]
         for node, begin, end, allowed, kills in closed:
             if user in allowed or node not in [part[0] for part in stay["parts"]]:
                 continue
             # One event at a time, decisions of the instant come before the hold begins.
-            early = stay["start"] == begin and told.options.get("events", "batch") != "batch"
+            early = stay["start"] == begin and run.options.get("events", "batch") != "batch"
             assert early or not begin <= stay["start"] < end
             if kills and stay["end"] > stay["start"]:
                 assert not (stay["start"] < begin < stay["end"])
 
 
-def _nobody_is_on_a_sleeping_node(told: Told) -> None:
-    record = told.flight.power
+def _nobody_is_on_a_sleeping_node(run: Observed) -> None:
+    record = run.flight.power
     if record is None or not len(record.asleep_node):
         return
-    wake_time = told.options["node_sleep"]["wake_time"]
+    wake_time = run.options["node_sleep"]["wake_time"]
     for node, begin, called in zip(
         record.asleep_node, record.asleep_start, record.asleep_end, strict=True
     ):
         ready = math.inf if math.isnan(called) else called + wake_time
-        for stay in told.stays:
+        for stay in run.stays:
             if node in [part[0] for part in stay["parts"]] and stay["end"] > stay["start"]:
                 assert stay["end"] <= begin or stay["start"] >= ready
 
 
-def _decisions_keep_to_their_interval(told: Told) -> None:
-    interval = told.options.get("decide_every")
+def _decisions_keep_to_their_interval(run: Observed) -> None:
+    interval = run.options.get("decide_every")
     if interval is None:
         return
-    swaps = told.options.get("disruptions", {}).get("on_failure") == "swap"
-    ends = {(stay["row"], stay["end"]) for stay in told.stays}
-    for stay in told.stays:
+    swaps = run.options.get("disruptions", {}).get("on_failure") == "swap"
+    ends = {(stay["row"], stay["end"]) for stay in run.stays}
+    for stay in run.stays:
         # A gang of which a failed node is replaced goes on at once: nobody decides that.
         if not (swaps and (stay["row"], stay["start"]) in ends):
             assert stay["start"] % interval == 0
 
 
-def _the_cap_is_kept(told: Told) -> None:
-    cap = told.options.get("power_cap")
-    if cap is None or told.flight.gpu_time is not None:
+def _the_cap_is_kept(run: Observed) -> None:
+    cap = run.options.get("power_cap")
+    if cap is None or run.flight.gpu_time is not None:
         return
     rows = np.array(cap["rows"])
     series = Series(rows[:, 0], rows[:, 1])
-    power = account(told.out, PowerModel.from_mapping(told.options["power"])).power
+    power = account(run.out, PowerModel.from_mapping(run.options["power"])).power
     times, watts = power["time"].to_numpy(), power["power_w"].to_numpy()
     assert (watts <= series.at(times) * (1 + 1e-6)).all()

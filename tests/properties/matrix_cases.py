@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from invariants import Told
+from invariants import Observed
 
 import windtunnel as wt
 from windtunnel.placements.catalogue import PLACEMENTS, is_scored
@@ -263,7 +263,7 @@ def kind_of(policy: str) -> Any:
     return resolve_policy(made(policy))
 
 
-#: Placements: on a cluster that has no nodes, on one whose nodes are not told apart, on nodes.
+#: Placements: on a cluster that has no nodes, on one whose nodes are not distinguished, on nodes.
 NO_NODES = "no nodes"
 PLACED = (
     NO_NODES,
@@ -326,7 +326,7 @@ class Cell:
 
     @property
     def as_pool(self) -> bool:
-        """Whether nodes are not told apart."""
+        """Whether nodes are not distinguished."""
         return self.placement in (NO_NODES, "pool")
 
     @property
@@ -513,7 +513,7 @@ def _asks_of_levels(pick: random.Random, cell: Cell) -> None:
         ]
 
 
-def _told_costs(pick: random.Random, cell: Cell) -> None:
+def _trace_costs(pick: random.Random, cell: Cell) -> None:
     count = len(cell.jobs["num_gpus"])
     cell.jobs["restore_time"] = [pick.choice((None, 0.5, 3.0)) for _ in range(count)]
 
@@ -564,7 +564,7 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "quota walk": _option("preemption", "quota_walk"),
     "resume costs": _option("restore_time", {1: 1.0, 4: 3.0}, {"train": 2.0, "*": 0.5}),
     "long resume costs": _option("save_time", 50.0),
-    "told resume costs": _told_costs,
+    "resume costs of the trace": _trace_costs,
     "estimates": _option("estimates", "perfect", "rolling"),
     "bound types": _option("bind_types", ("A",), ()),
     "cores and memory": _cores,
@@ -585,7 +585,7 @@ CHOICES = (
     ("shift", "shift with pauses"),
     ("node failures", "hot swap"),
     ("submissions first", "completions first"),
-    ("resume costs", "long resume costs", "told resume costs"),
+    ("resume costs", "long resume costs", "resume costs of the trace"),
     ("estimates", "no estimates"),
     ("cores and memory", "slower without cores"),
     ("other arrivals", "closed loop"),
@@ -597,10 +597,10 @@ def excluded(one: str, two: str) -> bool:
     return any(one in group and two in group for group in CHOICES)
 
 
-def told_of(cell: Cell, out: wt.Outcome) -> Told:
+def observed(cell: Cell, out: wt.Outcome) -> Observed:
     """Return a flown run as the invariants look at it."""
     gives_rates = cell.policy.startswith("gavel:") or cell.policy == "decoupled-evaluation"
-    return Told(
+    return Observed(
         out,
         cell.options,
         own_rates=cell.kind.elastic or gives_rates,

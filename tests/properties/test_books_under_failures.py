@@ -216,8 +216,8 @@ def test_reserving_packing_forgets_nobody_and_keeps_to_its_plans(
     out = wt.simulate(table, TYPED, policy, disruptions=disruptions, seed=1)
     check_nobody_forgotten(out, disruptions.on_failure)
     high = sum(gpus > 1 for gpus in table["num_gpus"])
-    told = f"{high} high-GPU jobs (num_gpus above 1) and {len(table['vc']) - high} others"
-    assert any(told in note for note in out.notes)
+    counts = f"{high} high-GPU jobs (num_gpus above 1) and {len(table['vc']) - high} others"
+    assert any(counts in note for note in out.notes)
     for stay in out.segments.to_pylist():
         row = stay["row"]
         held = {("V100", "T4")[node // 2] for node in stay["nodes"]}

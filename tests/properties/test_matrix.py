@@ -14,7 +14,7 @@ import pytest
 from covering import ONLY_REFUSED, covering
 from flight_cases import draws
 from invariants import check
-from matrix_cases import FEATURES, PLACED, POLICIES, RULES, Cell, excluded, kind_of, told_of
+from matrix_cases import FEATURES, PLACED, POLICIES, RULES, Cell, excluded, kind_of, observed
 from matrix_table import ELSEWHERE, MEANING, refusing, table
 
 from windtunnel.errors import WindtunnelError
@@ -244,7 +244,7 @@ def _fly(cells: Iterable[Cell]) -> None:
             cell.options.setdefault("until", LOOKED_AT)
         out = _flown(cell)
         try:
-            check(told_of(cell, out))
+            check(observed(cell, out))
         except AssertionError as error:
             raise AssertionError(str(cell)) from error
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from composition_cases import Composed, composed
 from flight_cases import draws
-from invariants import Told, check
+from invariants import Observed, check
 
 SEEDS = range(draws(400))
 
@@ -22,7 +22,7 @@ def _check(case: Composed) -> None:
     """Fly a case twice and look at everything."""
     out, again = case.fly(), case.fly()
     try:
-        check(Told(out, case.options, own_rates=type(case.policy).__name__ == "Whims"))
+        check(Observed(out, case.options, own_rates=type(case.policy).__name__ == "Whims"))
         np.testing.assert_array_equal(out.flight.segment_start, again.flight.segment_start)
     except AssertionError as error:
         raise AssertionError(f"seed {case.seed}: {case}") from error

@@ -123,13 +123,13 @@ def _capacity_is_kept(out: wt.Outcome) -> None:
 
 def _work_is_done(out: wt.Outcome) -> None:
     """What was held is useful, overhead, lost, or taken by slow-downs; launches are paid."""
-    told, flight = out.flight.interruptions, out.flight
-    if told is not None:
+    seconds, flight = out.flight.interruptions, out.flight
+    if seconds is not None:
         slowed = 0.0 if flight.slowdown_time is None else flight.slowdown_time
-        parts = told.useful_time + told.overhead_time + told.lost_time + slowed
+        parts = seconds.useful_time + seconds.overhead_time + seconds.lost_time + slowed
         np.testing.assert_allclose(parts, flight.run_time, atol=NEAR)
     kinds = flight.stretches
-    if kinds is None or told is not None or flight.slowdown_time is not None:
+    if kinds is None or seconds is not None or flight.slowdown_time is not None:
         return
     if "power_cap" in out.settings and out.settings["power_cap"] is not None:
         return  # limits slow jobs down, too

@@ -1,4 +1,4 @@
-"""What holds of every run with slow-downs, told from where its jobs were, by a second method."""
+"""What holds of every run with slow-downs, found from where its jobs were, by a second method."""
 
 from __future__ import annotations
 

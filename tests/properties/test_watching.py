@@ -1,4 +1,4 @@
-"""A policy that watches is told of every start and stop, at its time and in its order."""
+"""A policy that watches hears of every start and stop, at its time and in its order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import windtunnel as wt
 
 
 class Watcher(wt.Policy):
-    """Shortest first; notes what it is told."""
+    """Shortest first; notes what it hears."""
 
     name = "watcher"
 
     def __init__(self, *, preemptive: bool) -> None:
         self.preemptive = preemptive
-        self.told: list[tuple[str, int, float]] = []
+        self.heard: list[tuple[str, int, float]] = []
 
     def key(self, job: wt.JobView, now: float) -> float:
         """Return the duration, as it is."""
@@ -27,12 +27,12 @@ class Watcher(wt.Policy):
     def started(self, job: wt.JobView, now: float) -> None:
         """Note a start."""
         assert job.running
-        self.told.append(("start", job.row, now))
+        self.heard.append(("start", job.row, now))
 
     def stopped(self, job: wt.JobView, now: float) -> None:
         """Note a stop."""
         assert not job.running
-        self.told.append(("stop", job.row, now))
+        self.heard.append(("stop", job.row, now))
 
 
 @settings(max_examples=150, deadline=None)
@@ -44,7 +44,7 @@ def test_starts_and_stops_are_the_segments(case: Case, kind: str) -> None:
     rows, begins, ends = (segments[name].to_pylist() for name in ("row", "start", "end"))
     starts = list(zip(rows, begins, strict=True))
     stops = [(row, end) for row, end in zip(rows, ends, strict=True) if end is not None]
-    assert [(row, at) for kind, row, at in watcher.told if kind == "start"] == starts
-    told = sorted((row, at) for kind, row, at in watcher.told if kind == "stop")
-    assert told == sorted(stops)
-    assert [at for _, _, at in watcher.told] == sorted(at for _, _, at in watcher.told)
+    assert [(row, at) for kind, row, at in watcher.heard if kind == "start"] == starts
+    heard = sorted((row, at) for kind, row, at in watcher.heard if kind == "stop")
+    assert heard == sorted(stops)
+    assert [at for _, _, at in watcher.heard] == sorted(at for _, _, at in watcher.heard)

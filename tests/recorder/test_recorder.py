@@ -119,11 +119,11 @@ def test_a_strict_queue_by_hand() -> None:
         "num_gpus": [2.0, 4.0, 1.0, 4.0],
     }
     rows = flown("compiled", jobs, "pool:4", policy="fifo", queueing="strict").decisions
-    told = [
+    found = [
         (r["time"], r["job_id"], r["verdict"], r["limit"], r["blocker"], r["free_gpus"])
         for r in rows.to_pylist()
     ]
-    assert told == [
+    assert found == [
         (0.0, "long", "started", None, None, 2.0),
         (1.0, "wide", "no_room", "gpus", None, 2.0),
         (2.0, "small", "behind", None, "wide", 2.0),
@@ -206,12 +206,12 @@ def test_a_run_that_was_not_recorded_says_so() -> None:
         _ = out.decisions
 
 
-def test_a_file_that_is_no_recording_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     jobs = {"submit_time": [0, 1], "duration": [10, 5], "num_gpus": [2, 4], "job_id": ["a", "b"]}
     path = str(tmp_path / "a:b.parquet")
     wt.simulate(jobs, "pool:4", record=path)
-    told, rows = read(path, "b")
-    assert (told["policy"], rows["verdict"].to_pylist()) == (
+    facts, rows = read(path, "b")
+    assert (facts["policy"], rows["verdict"].to_pylist()) == (
         "fifo",
         ["no_room", "started", "finished"],
     )

@@ -133,7 +133,7 @@ def _threads_of_runs() -> list[threading.Thread]:
 
 
 def test_no_thread_and_no_paused_collector_is_left_behind() -> None:
-    for ending in _threads_of_runs():  # of other tests: told of, but not yet over
+    for ending in _threads_of_runs():  # of other tests: asked to end, but not yet over
         ending.join(60)
     assert _threads_of_runs() == []
     env = SchedulingEnv(jobs_of(), "3x8")

@@ -221,7 +221,9 @@ def _speeds_compared(run: Path, books: Any) -> dict[str, Any]:
     """Return how many rounds of the time line have the same speed and batch size."""
     rows = rows_of(run / "timeline.csv")
     ours = {
-        (job, at): (speed, size) for job, told in books.speeds.items() for at, speed, size in told
+        (job, at): (speed, size)
+        for job, speeds in books.speeds.items()
+        for at, speed, size in speeds
     }
     equal = 0
     for row in rows:
@@ -276,8 +278,8 @@ def testbed(run: Path, summary: dict[str, Any], jobs: Any, table: Any) -> dict[s
         mean = sum(ours.values()) / sum(real.values()) - 1
         errors.append((mean, max(end.values()) / span - 1))
         by_job += [abs(ours[job] / jct - 1) for job, jct in real.items()]
-    told = np.percentile(np.array(errors), [50, 10, 90], axis=0).T.tolist()
-    named = dict(zip(("avg_jct", "makespan"), told, strict=True))
+    spreads = np.percentile(np.array(errors), [50, 10, 90], axis=0).T.tolist()
+    named = dict(zip(("avg_jct", "makespan"), spreads, strict=True))
     return named | {"flights": len(errors), "median_by_job": float(np.median(by_job))}
 
 
@@ -310,21 +312,21 @@ def line_of(run: dict[str, Any]) -> str:
     """Return what one run came to, in one line."""
     within = "within" if run["within"] else "OUT OF"
     if "error" in run:
-        told = f"NOT COMPARED: {run['error']}"
+        text = f"NOT COMPARED: {run['error']}"
     elif "compared" in run:
         of = run["compared"]
         equal = of.get("job jct", {"equal": 0, "compared": 0})
-        told = (
+        text = (
             f"jobs equal {equal['equal']:4} of {equal['compared']:4}; "
             f"mean {of['avg_jct']['difference']:+.2%}, "
             f"makespan {of['makespan']['difference']:+.2%}, {within} its band"
         )
     else:
-        told = f"replayed: median error {run['median_error']:.2%}, P90 {run['p90_error']:.2%}, "
-        told += f"{within} its band"
+        text = f"replayed: median error {run['median_error']:.2%}, P90 {run['p90_error']:.2%}, "
+        text += f"{within} its band"
     if of := run.get("testbed"):
-        told += f"; testbed: mean {of['avg_jct'][0]:+.2%}, makespan {of['makespan'][0]:+.2%}"
-    return f"{run['run']:34} {told}\n"
+        text += f"; testbed: mean {of['avg_jct'][0]:+.2%}, makespan {of['makespan'][0]:+.2%}"
+    return f"{run['run']:34} {text}\n"
 
 
 def main(arguments: list[str]) -> int:

@@ -57,7 +57,7 @@ def test_usage_is_not_charged_while_a_failed_node_is_down() -> None:
     assert out.segments["start"].to_pylist() == [0, 15, 100, 150]
 
 
-def test_who_waits_for_gpus_that_are_gone_waits_and_is_told_of() -> None:
+def test_who_waits_for_gpus_that_are_gone_waits_and_is_noted() -> None:
     """The gang's time-outs go on for ever; the run does not."""
     jobs = {
         "submit_time": [0, 10, 20],

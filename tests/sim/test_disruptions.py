@@ -261,7 +261,7 @@ def test_failures_of_the_record_hit_a_node_of_the_right_type() -> None:
     assert out.table["lost_time"].to_pylist() == [25, 0, 0]
 
 
-def test_a_record_without_failures_is_told() -> None:
+def test_a_record_without_failures_is_noted() -> None:
     out = fly(
         ONE,
         "1x4",

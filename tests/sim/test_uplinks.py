@@ -117,7 +117,7 @@ def test_rates_are_max_min_fair(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("traffic=5", "links"),
         ("link.host=5", "links"),
@@ -129,8 +129,8 @@ def test_rates_are_max_min_fair(
         ("traffic=5,lonk=1", "lonk"),
     ],
 )
-def test_wrong_models_are_told(text: str, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_wrong_models_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
         wt.simulate({"submit_time": [0], "duration": [1], "num_gpus": [1]}, "2x2", slowdown=text)
 
 

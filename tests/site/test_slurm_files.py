@@ -60,7 +60,7 @@ def test_the_configuration_is_read(tmp_path: Path) -> None:
     assert site.settings.priority.half_life == 86400
 
 
-def test_what_is_not_understood_is_told_with_its_key(tmp_path: Path) -> None:
+def test_what_is_not_understood_is_named_with_its_key(tmp_path: Path) -> None:
     write(tmp_path, "slurm.conf", "NodeName=n1 CPUs=many\n")
     with pytest.raises(TraceError, match=r"slurm.conf.*'CPUs'.*'many'"):
         read_slurm_conf(tmp_path)

@@ -50,6 +50,6 @@ def test_halves_cut_a_log_without_overlap_or_gap() -> None:
     "text",
     ["", "5", "9%..3%", "3..3", "a..b", "10%..5d", "50%..120%", "jobs:5..2", "-1..4", "1..2..3"],
 )
-def test_what_is_no_window_is_told(text: str) -> None:
+def test_what_is_no_window_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match=r"window.*10%\.\.90%|window.*expected"):
         Window.of(text)

@@ -69,7 +69,7 @@ class Replay:
         return near + math.floor((now - near) / self.interval) * self.interval
 
     def notice_stays(self) -> None:
-        """Find out when those were told to end that were killed after a time of grace.
+        """Find out when those were asked to end that were killed after a time of grace.
 
         That is not recorded: the first second of those possible at which they are chosen here.
         """
@@ -201,7 +201,7 @@ def _count(
     said_gone = {job for when, job in record.preemptions if when == now}
     has_grace = max(replay.tables.preempting.rules["grace"], default=0) > 0
     if has_grace or replay.is_cycle(now) != (loop == "backfill"):
-        gone = said_gone = set()  # told before, when is not recorded; or in the other loop
+        gone = said_gone = set()  # asked before, when is not recorded; or in the other loop
     one.equal += set(mine) == set(wanted) and gone == said_gone
     if gone != said_gone:
         ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (said_gone, gone)]

@@ -52,12 +52,12 @@ def _name(record: Record, job: int) -> str:
 def _reasons(record: Record, replay: Replay, now: float, jobs: list[int]) -> dict[int, str]:
     """Return why jobs wait, after the last backfill cycle and a run of the main loop since."""
     cycle = replay.cycle_before(now)
-    told: dict[int, int] = {} if cycle is None else _looked_at(record, replay, cycle)
+    looked_at: dict[int, int] = {} if cycle is None else _looked_at(record, replay, cycle)
     replay.load(now, [stay for stay in record.stays if stay.start < now])
     queue = replay.loops.queued()
     first = _at_submission(record, replay, now, queue)
     for job in first:
-        replay.tables.jobs.set_reason(job, told.get(job) or first[job])
+        replay.tables.jobs.set_reason(job, looked_at.get(job) or first[job])
     replay.decide(now, "main")
     seen = {job: replay.tables.jobs.reason_of(job) for job in first}
     for job in first:
@@ -78,7 +78,7 @@ def _looked_at(record: Record, replay: Replay, cycle: float) -> dict[int, int]:
 def _at_submission(
     record: Record, replay: Replay, now: float, queue: list[tuple[int, int]]
 ) -> dict[int, int]:
-    """Return what jobs are told at their submission: whether others stand before them."""
+    """Return what jobs get as reason at their submission: whether others stand before them."""
     ahead: dict[int, int] = {}
     first: dict[int, int] = {}
     every = max(replay.tables.settings["sched_interval"], 1)

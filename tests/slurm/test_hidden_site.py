@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 def run(*words: Any) -> dict[str, Any]:
-    told = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert told.exit_code == 0, told.output
-    found: dict[str, Any] = json.loads(told.stdout)
+    result = CliRunner().invoke(main, [*map(str, words), "--json"])
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
@@ -116,13 +116,13 @@ def test_a_site_is_learnt_from_its_log(small: World) -> None:
             "QOSGrpGRES": ("pooled set GrpTRES=gres/gpu", "group_gpus"),
             "AssocGrpJobsLimit": ("small set GrpJobs", "account_jobs"),
         }
-        told = 0
+        checked = 0
         for reason, (words, name) in bound.items():
             mine = small.wait[[r == reason for r in small.reason]].sum()
             if mine >= small.wait.sum() / 100:
                 assert f"name={words}={small.limits[name]}\n" in text
-                told += 1
-        assert told
+                checked += 1
+        assert checked
         assert run("validate", small.folder / "log.txt")["verdict"]["stands"]
         limit = run("whatif", small.folder / "log.txt", "--keep-p90-wait", "10h")["interval"]
         assert limit[0] is not None
@@ -133,8 +133,8 @@ def test_a_site_is_learnt_from_its_log(small: World) -> None:
 def test_the_ledger_adds_one_mechanism_after_another(small: World) -> None:
     log, etc = small.folder / "log.txt", small.folder / "etc"
     whole = run("validate", log, "--slurm-conf", etc)
-    told = [entry["mechanism"] for entry in whole["ledger"]]
-    assert told == ["nodes", "partitions", "eligibility", "arrays", "limits"]
+    mechanisms = [entry["mechanism"] for entry in whole["ledger"]]
+    assert mechanisms == ["nodes", "partitions", "eligibility", "arrays", "limits"]
     last = whole["ledger"][-1]
     assert last["avg_error"] == whole["verdict"]["avg_error"]
     assert last["explained"] > max(entry["explained"] for entry in whole["ledger"][:-1])
@@ -142,7 +142,7 @@ def test_the_ledger_adds_one_mechanism_after_another(small: World) -> None:
 
 
 def test_decisions_agree_the_more_the_more_is_known(small: World) -> None:
-    """All of them where the throttles are told, too, which a log does not say of every array."""
+    """All of them where the throttles are known, too, which a log does not say of every array."""
     log, etc = small.folder / "log.txt", small.folder / "etc"
     entries = run("validate", log, "--slurm-conf", etc)["ledger"]
     shares = [entry["decisions"]["share"] for entry in entries]
@@ -152,12 +152,12 @@ def test_decisions_agree_the_more_the_more_is_known(small: World) -> None:
     known = Recording.of(wt.open_trace(str(log)).jobs, with_cpu_jobs=True).jobs
     throttles = dict(zip(small.jobs["job_id"], small.jobs["array_limit"], strict=True))
     column = pa.array([throttles[name] for name in known["job_id"].to_pylist()], pa.int64())
-    told = known.drop_columns(["array_limit"]).append_column("array_limit", column)
+    complete = known.drop_columns(["array_limit"]).append_column("array_limit", column)
     given = resolved(Conditions().having(slurm_conf=str(etc), policy="slurm"))
-    found = agreement(told, given)
+    found = agreement(complete, given)
     assert found is not None
     assert (found.agreed, found.early, found.placed) == (found.starts, 0, found.starts)
-    useless = agreement(told, given.having(policy=Slurm(without_limits(given))))
+    useless = agreement(complete, given.having(policy=Slurm(without_limits(given))))
     assert useless is not None
     assert useless.share < 0.9
 
@@ -207,10 +207,10 @@ def test_a_mechanism_that_is_taken_out_is_named(
     found = run("validate", made.folder / "log.txt", "--slurm-conf", tmp_path)["missing"]
     kind = "limits" if name.startswith(("QOS", "Assoc")) else name
     assert kind in [one["mechanism"] for one in found]
-    told = next(one for one in found if one["mechanism"] == kind)
+    missing = next(one for one in found if one["mechanism"] == kind)
     evidence = EVIDENCE.get(name, name)
-    assert evidence in told["evidence"]
-    assert told["recorded"] >= 0.01
+    assert evidence in missing["evidence"]
+    assert missing["recorded"] >= 0.01
     assert [one["mechanism"] for one in found if one["mechanism"] != kind] == []
 
 
@@ -268,8 +268,8 @@ def test_the_page_of_operators_works_word_for_word(
         words = words.replace("site.toml", str(folder / "new.toml")).split()
         if "--keep-p90-wait" in words:
             words[-1] = "12h"  # an hour cannot be kept by nodes there: limits bind
-        told = run(*words)
-        answers.append({key: told.get(key) for key in KEYS})
+        answer = run(*words)
+        answers.append({key: answer.get(key) for key in KEYS})
     assert answers[0] == answers[1]
 
 
@@ -295,8 +295,8 @@ def test_a_site_file_names_slurms_own(small: World) -> None:
         ('[site.slurm]\nconf = "NodeName=n1"\n', "PartitionName"),
     ):
         site.write_text(text, "utf-8")
-        told = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
-        assert (told.exit_code, message in told.stderr) == (2, True), told.stderr
+        result = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.slow
@@ -310,10 +310,10 @@ def test_what_more_nodes_bring_lies_in_the_interval(
         made = world(tmp_path / str(seed), seed, num_jobs=num_jobs, size=size)
         learnt(made)
         log = made.folder / "log.txt"
-        told = run("whatif", log, "--nodes", f"+{more}:a100", "--anyway")["measures"][0]
+        measure = run("whatif", log, "--nodes", f"+{more}:a100", "--anyway")["measures"][0]
         change = made.with_nodes(more).mean() - made.wait.mean()
-        inside += told["low"] <= change <= told["high"]
-        widths.append((told["high"] - told["low"]) / made.wait.mean())
+        inside += measure["low"] <= change <= measure["high"]
+        widths.append((measure["high"] - measure["low"]) / made.wait.mean())
     assert inside >= 26
     assert np.median(widths) <= 0.4
 
@@ -333,10 +333,10 @@ def test_the_fewest_nodes_lie_in_the_interval(tmp_path: Path) -> None:
         true = next(nodes for nodes in p90 if p90[nodes] <= limit)
         words = ("--keep-p90-wait", f"{limit:.0f}s", "--anyway")
         log = str(made.folder / "log.txt")
-        told = CliRunner().invoke(main, ["whatif", log, *words, "--json"])
-        if told.exit_code == 2:  # no number would do, by the replay
+        result = CliRunner().invoke(main, ["whatif", log, *words, "--json"])
+        if result.exit_code == 2:  # no number would do, by the replay
             continue
-        low, high = json.loads(told.stdout)["interval"]
+        low, high = json.loads(result.stdout)["interval"]
         inside += low <= true <= (math.inf if high is None else high)
     assert inside >= 26
 
@@ -364,8 +364,8 @@ def test_causes_are_the_true_ones(small: World, tmp_path: Path, *, says_why: boo
         lines = [line.rpartition("|")[0] + "|None" for line in lines]
         log.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     found = run("report", "queue", log, "--slurm-conf", small.folder / "etc")
-    told = "those given are of a replay under the site's Slurm" in str(found)
-    assert told is not says_why
+    is_noted = "those given are of a replay under the site's Slurm" in str(found)
+    assert is_noted is not says_why
     gpus = np.array(small.jobs["num_gpus"]) > 0
     submit, first = (np.array(small.jobs[key]) for key in ("submit_time", "first_submit"))
     waited = found["wait"]
@@ -388,21 +388,21 @@ def test_causes_are_the_true_ones(small: World, tmp_path: Path, *, says_why: boo
 def test_every_job_has_an_answer(small: World) -> None:
     log = small.folder / "log.txt"
     cpu = small.jobs["num_gpus"].index(0)
-    told = run("report", "queue", log, "--job", small.jobs["job_id"][cpu])
-    assert told["job"]["wait"] == pytest.approx(small.wait[cpu])
-    assert not told["job"]["in_line"]
+    answer = run("report", "queue", log, "--job", small.jobs["job_id"][cpu])
+    assert answer["job"]["wait"] == pytest.approx(small.wait[cpu])
+    assert not answer["job"]["in_line"]
     lines = (log).read_text("utf-8").splitlines()
     held = lines[-1].split("|")
     held[0], held[7], held[10], held[11], held[12] = "99999", "PENDING", "Unknown", "Unknown", "0"
     held[19], held[20] = "None assigned", "AssocGrpGRES"
     other = small.folder / "held.txt"
     other.write_text("\n".join([*lines, "|".join(held)]) + "\n", "utf-8")
-    told = run("report", "queue", other, "--job", "99999")
-    assert told["job"]["wait"] is None
-    assert told["job"]["reason"] == "AssocGrpGRES"
+    answer = run("report", "queue", other, "--job", "99999")
+    assert answer["job"]["wait"] is None
+    assert answer["job"]["reason"] == "AssocGrpGRES"
 
 
-def test_a_wait_is_told_among_jobs_alike(small: World) -> None:
+def test_a_wait_is_given_among_jobs_alike(small: World) -> None:
     log = small.folder / "log.txt"
     wait = ("predict", "wait", log, "--gpus", "1", "--partition", "quick")
     quick = run(*wait, "--gpu-type", "V100")
@@ -410,8 +410,8 @@ def test_a_wait_is_told_among_jobs_alike(small: World) -> None:
     mine = [at for at, name in enumerate(small.jobs["partition"]) if name == "quick"]
     assert quick["quantiles"] == run(*wait)["quantiles"]  # all of them are
     assert quick["quantiles"]["90"] <= small.wait[mine].max()
-    told = CliRunner().invoke(main, [*map(str, wait[:-1]), "quik"])
-    assert (told.exit_code, "Did you mean 'quick'" in told.stderr) == (2, True)
+    result = CliRunner().invoke(main, [*map(str, wait[:-1]), "quik"])
+    assert (result.exit_code, "Did you mean 'quick'" in result.stderr) == (2, True)
     few = run(*wait, "--time-limit", "1h", "--qos", "normal")
     assert any("time limit 3600 s" in note for note in few["notes"])
 
@@ -419,9 +419,9 @@ def test_a_wait_is_told_among_jobs_alike(small: World) -> None:
 def test_a_useless_replay_is_refused(small: World) -> None:
     log = small.folder / "log.txt"
     words = ["whatif", str(log), "--site", "500x8", "--policy", "fifo", "--nodes", "+4"]
-    told = CliRunner().invoke(main, words)
-    assert told.exit_code == 2
-    assert "does not stand for the record" in told.stderr
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "does not stand for the record" in result.stderr
     assert run(*words, "--anyway")["verdict"]["failures"]
 
 

@@ -35,14 +35,14 @@ def log_of(folder: Path, *places: tuple[str, str]) -> Path:
 
 
 @pytest.mark.parametrize("odd", ["DEFAULT", "g p", "p'''", "gpü"])
-def test_partitions_without_a_name_for_slurm_are_told(tmp_path: Path, odd: str) -> None:
+def test_partitions_without_a_name_for_slurm_are_noted(tmp_path: Path, odd: str) -> None:
     log, site = log_of(tmp_path, ("gpu", "n1"), (odd, "n2")), tmp_path / "s.toml"
     found = CliRunner().invoke(main, ["learn", str(log), "--out", str(site)])
     assert found.exit_code == 0, found.output
     assert "The partitions of 1 job have names that slurm.conf cannot have" in found.output
     assert "PartitionName=gpu Nodes=n1" in site.read_text()
-    told = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
+    assert result.exit_code == 0, result.output
 
 
 def test_without_any_partition_that_slurm_could_have_all_nodes_are_one(tmp_path: Path) -> None:
@@ -81,6 +81,6 @@ def test_types_that_differ_by_case_are_one_row(tmp_path: Path) -> None:
     rows = log.read_text().splitlines()
     log.write_text("\n".join([*rows[:2], rows[2].replace("gpu:a100", "gpu:A100")]) + "\n")
     found = CliRunner().invoke(main, ["report", "cost", str(log), "--price", "2", "--json"])
-    told = json.loads(found.stdout)
-    assert [row["gpu_type"] for row in told["by_gpu_type"]] == ["a100"]
-    assert any("differ by case alone" in note for note in told["notes"])
+    answer = json.loads(found.stdout)
+    assert [row["gpu_type"] for row in answer["by_gpu_type"]] == ["a100"]
+    assert any("differ by case alone" in note for note in answer["notes"])

@@ -151,7 +151,7 @@ def test_who_is_cancelled_goes_on_for_its_grace(tmp_path: Path, engine: Any) -> 
     (tmp_path / "slurm.conf").write_text(PREEMPTING.format(mode="CANCEL", more="GraceTime=60"))
     out = wt.simulate(PREEMPTED, policy="slurm", slurm_conf=str(tmp_path), engine=engine)
     table = out.table.to_pydict()
-    # Told at 51 to end by 111: a cycle that looks then finds its time over.
+    # Asked at 51 to end by 111: a cycle that looks then finds its time over.
     assert table["status"] == ["failed", "finished", "finished"]
     assert table["start_time"] == [1, 1, 112]
     assert table["lost_time"] == [110, 0, 0]
@@ -234,7 +234,7 @@ def test_the_command(conf: Path) -> None:
         ("accounts.sacctmgr", "add account lab", 'add account "lab'),
     ],
 )
-def test_what_the_files_say_wrong_is_told(conf: Path, file: str, old: str, new: str) -> None:
+def test_what_the_files_say_wrong_is_refused(conf: Path, file: str, old: str, new: str) -> None:
     text = (conf / file).read_text()
     assert old in text
     (conf / file).write_text(text.replace(old, new, 1))
@@ -261,7 +261,7 @@ def test_jobs_wait_for_licences_and_hold_up_nobody(conf: Path, engine: Any) -> N
     assert table["reason"][4:] == ["Slurm never starts it: Licenses"] * 2
 
 
-def test_licences_that_are_no_licences_are_told(conf: Path) -> None:
+def test_licences_that_are_no_licences_are_refused(conf: Path) -> None:
     jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1], "licenses": ["a|b"]}
     with pytest.raises(wt.SchemaError, match=r"matlab:2,ansys; found 'a\|b'"):
         wt.simulate(jobs, policy="slurm", slurm_conf=str(conf))
@@ -270,7 +270,7 @@ def test_licences_that_are_no_licences_are_told(conf: Path) -> None:
         wt.simulate(jobs, policy="slurm", slurm_conf=str(conf))
 
 
-def test_a_time_beyond_slurms_clock_is_told() -> None:
+def test_a_time_beyond_slurms_clock_is_refused() -> None:
     jobs = {"submit_time": [0.0], "duration": [10.0], "num_gpus": [1.0]}
     with pytest.raises(PolicyError, match="Slurm counts whole seconds"):
         wt.simulate(jobs, "1x4", "slurm", decide_every=1e300)

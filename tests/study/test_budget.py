@@ -1,4 +1,4 @@
-"""What a run would cost is told before it is flown, and refused above a stated limit."""
+"""What a run would cost is known before it is flown, and refused above a stated limit."""
 
 from __future__ import annotations
 
@@ -197,10 +197,12 @@ def test_the_command_refuses_what_once_was_unbounded(
     write_csv(as_jobs(JOBS), tmp_path / "log.csv")
     with (tmp_path / "huge.toml").open("wb") as file:
         file.truncate(200 << 20)
-    told = CliRunner().invoke(windtunnel, words.split())
-    assert told.exit_code == 2
-    assert said in told.stderr
-    assert ("--allow-large" in told.stderr) == ("more than 100,000,100 are flown" in told.stderr)
+    result = CliRunner().invoke(windtunnel, words.split())
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert ("--allow-large" in result.stderr) == (
+        "more than 100,000,100 are flown" in result.stderr
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"log.csv", "huge.toml"}
 
 
@@ -231,7 +233,7 @@ def test_a_description_has_a_size_that_people_write(tmp_path: Path) -> None:
         read_toml(path)
 
 
-def test_launches_that_take_for_ever_are_told() -> None:
+def test_launches_that_take_for_ever_are_refused() -> None:
     fields: Any = {"policy": "morphling", "node_sleep": "venus"}
     wt.simulate(JOBS, "4x8", penalty=260.0, **fields)
     for penalty in (1e12, {"bert": 1e12}):

@@ -73,7 +73,7 @@ def test_a_policy_that_does_not_keep_up_is_given_up() -> None:
     assert row["num_measured"] < 20
 
 
-def test_priorities_are_told_apart() -> None:
+def test_priorities_are_distinguished() -> None:
     options = SweepOptions(
         cluster="v100:3,k80:3", first=10, last=40, priorities=True, compat="gavel"
     )

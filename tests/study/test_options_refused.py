@@ -65,6 +65,6 @@ def test_morphlings_simulator_has_options_of_its_own_alone(option: str, value: A
         wt.simulate(jobs, "1x8", "morphling", compat="morphling", **{option: value})
 
 
-def test_estimates_that_nothing_plans_with_are_told() -> None:
+def test_estimates_that_nothing_plans_with_are_noted() -> None:
     out = wt.simulate(JOBS, "2x4", "fifo", estimates="perfect")
     assert any("Nothing plans with estimates" in note for note in out.notes)

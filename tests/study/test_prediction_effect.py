@@ -113,15 +113,15 @@ def test_predictions_come_from_the_log_as_recorded_whatever_the_load() -> None:
     assert sjg["n"] == 17
 
 
-def test_same_inputs_same_tables_and_every_step_is_told() -> None:
-    told: list[str] = []
+def test_same_inputs_same_tables_and_every_step_is_reported() -> None:
+    labels: list[str] = []
     options: dict[str, Any] = {"agings": [0.3, 1], "reservations": True, "loads": [0.5, NATURAL]}
-    one, two = study(**options, on_done=told.append), study(**options)
+    one, two = study(**options, on_done=labels.append), study(**options)
     for name in ("runs", "sizes", "predictions", "errors", "within"):
         assert getattr(one, name).equals(getattr(two, name))
     assert one.choice == two.choice
     steps = num_steps(options["loads"], ["oracle"], options["agings"], reservations=True)
-    assert len(told) == steps == one.runs.num_rows
+    assert len(labels) == steps == one.runs.num_rows
 
 
 def test_jobs_that_cannot_be_flown_are_counted_and_offer_no_load() -> None:

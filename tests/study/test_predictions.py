@@ -49,17 +49,17 @@ def same(a: wt.Outcome, b: wt.Outcome) -> None:
 
 def predicted(jobs: dict[str, Any], model: str, otherwise: float) -> np.ndarray:
     """Return a predictor's word on each job, and ``otherwise`` where it has none."""
-    told = predict_online(jobs, model)["predicted"]
-    return np.nan_to_num(np.array(told.to_numpy(), dtype=float), nan=otherwise)
+    words = predict_online(jobs, model)["predicted"]
+    return np.nan_to_num(np.array(words.to_numpy(), dtype=float), nan=otherwise)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("model", ["rolling", "mean:user", "rolling:last=2", "noise"])
 def test_an_order_by_a_predictor_is_one_by_its_column(engine: str, model: str) -> None:
     jobs = trace()
-    told = {**jobs, "told": predicted(jobs, model, 0.0)}
+    known = {**jobs, "predicted": predicted(jobs, model, 0.0)}
     ours = wt.simulate(jobs, "pool:3", f"sjf:by={model}", engine=engine)
-    same(ours, wt.simulate(told, "pool:3", "sjf:by=told", engine=engine))
+    same(ours, wt.simulate(known, "pool:3", "sjf:by=predicted", engine=engine))
     assert ours.settings["engine"] == engine
     fifo = wt.simulate(jobs, "pool:3", "fifo", engine=engine)
     assert (ours.flight.start != fifo.flight.start).any()  # else this would show nothing
@@ -70,19 +70,19 @@ def test_an_order_by_a_predictor_is_one_by_its_column(engine: str, model: str) -
 @pytest.mark.parametrize("queueing", ["easy", "easy_sjbf", "conservative"])
 def test_backfilling_with_a_predictor_is_as_with_such_estimates(engine: str, queueing: str) -> None:
     jobs = trace()
-    told = {**jobs, "estimate": predicted(jobs, "rolling", 86_400.0)}
+    known = {**jobs, "estimate": predicted(jobs, "rolling", 86_400.0)}
     options = {"queueing": queueing, "engine": engine}
     ours = wt.simulate(jobs, "pool:3", "fifo", estimates="rolling", **options)
-    same(ours, wt.simulate(told, "pool:3", "fifo", **options))
+    same(ours, wt.simulate(known, "pool:3", "fifo", **options))
     assert ours.settings["estimates"] == "rolling"
-    longer = int((jobs["duration"] > told["estimate"]).sum())
+    longer = int((jobs["duration"] > known["estimate"]).sum())
     assert f"fifo: {longer} job(s) run longer than expected; they are not killed." in ours.notes
     assert ours.notes[-1] == "fifo: 6 job(s) have no prediction and are expected to take a day (6)."
     asked = {**jobs, "estimate": jobs["duration"] * 2}
-    told["estimate"] = np.where(predicted(jobs, "rolling", -1.0) < 0, asked["estimate"],
+    known["estimate"] = np.where(predicted(jobs, "rolling", -1.0) < 0, asked["estimate"],
                                 predicted(jobs, "rolling", 0.0))  # fmt: skip
     ours = wt.simulate(asked, "pool:3", "fifo", estimates="rolling", **options)
-    same(ours, wt.simulate(told, "pool:3", "fifo", **options))
+    same(ours, wt.simulate(known, "pool:3", "fifo", **options))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -106,12 +106,12 @@ def test_what_comes_later_changes_no_earlier_prediction(cut: int, seed: int) -> 
     changed["duration"] = np.where(later, jobs["duration"] * 7 + 1, jobs["duration"])
     changed["end_time"] = jobs["start_time"] + changed["duration"]
     policy = "sjf:by=rolling"
-    told = [
+    columns = [
         Predictions(as_jobs(table), 0).for_policy(resolve_policy(policy), None).columns["rolling"]
         for table in (jobs, changed)
     ]
     known = jobs["submit_time"] <= now
-    np.testing.assert_array_equal(told[0][known], told[1][known])
+    np.testing.assert_array_equal(columns[0][known], columns[1][known])
 
 
 def test_a_comparison_asks_each_predictor_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,11 +133,11 @@ def test_a_comparison_asks_each_predictor_once(monkeypatch: pytest.MonkeyPatch) 
 
 def test_predictions_are_of_the_recorded_log_whatever_the_arrivals() -> None:
     jobs = trace()
-    told = {**jobs, "told": predicted(jobs, "rolling", 0.0)}
+    known = {**jobs, "predicted": predicted(jobs, "rolling", 0.0)}
     ours = wt.simulate(jobs, "pool:3", "sjf:by=rolling", arrivals="5/10")
-    same(ours, wt.simulate(told, "pool:3", "sjf:by=told", arrivals="5/10"))
+    same(ours, wt.simulate(known, "pool:3", "sjf:by=predicted", arrivals="5/10"))
     pai = wt.simulate(jobs, "pool:3", "sjf:by=rolling", compat="pai")
-    same(pai, wt.simulate(told, "pool:3", "sjf:by=told", compat="pai"))
+    same(pai, wt.simulate(known, "pool:3", "sjf:by=predicted", compat="pai"))
     assert pai.settings["order_by"] == "predictor rolling"
 
 

@@ -183,13 +183,13 @@ def test_theory_counts_what_stops_the_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "down", "told"),
+    ("cluster", "down", "message"),
     [
         ("pool:64", "rsc/cost:60", "a pool has no nodes"),
         ("8x8", None, "nothing fails at random"),
         ("8x8", "rsc/mttr:1h", "a checkpoint costs nothing"),
     ],
 )
-def test_what_has_no_plan_is_refused(cluster: str, down: str | None, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_has_no_plan_is_refused(cluster: str, down: str | None, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
         plan_reliability(gang(8, DAY), resolved(conditions_of(cluster, disruptions=down)))

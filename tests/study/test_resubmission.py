@@ -110,8 +110,8 @@ def test_a_flight_by_hand(engine: Any) -> None:
         (27.0, 77.0, "finished"),
     ]
     assert out.jobs["job_id"].to_pylist()[-1] == f"{out.jobs['job_id'].to_pylist()[-3]} again 1"
-    told = "fifo: 1 job failed here and not in the log: 1 were tried again from the beginning, as "
-    assert any(note.startswith(told) for note in out.notes)
+    start = "fifo: 1 job failed here and not in the log: 1 were tried again from the beginning, as "
+    assert any(note.startswith(start) for note in out.notes)
     # Who waits to go on is not tried again.
     out = wt.simulate(log, "1x4", arrivals="closed", disruptions=FAILING, engine=engine)
     assert out.jobs["submit_time"].to_pylist()[-2:] == [0.0, 85.0]  # anew from 25 to 75

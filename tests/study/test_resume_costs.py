@@ -40,7 +40,7 @@ def test_each_job_pays_its_own(cost: Any, seconds: list[float], engine: str) -> 
     assert out.table["run_time"].to_pylist() == [*(100 + s for s in seconds), 5]
 
 
-def test_saving_and_restoring_add_up_and_are_told() -> None:
+def test_saving_and_restoring_add_up_and_are_noted() -> None:
     out = wt.simulate(JOBS, "pool:25", "srtf", save_time=BY_SIZE, restore_time=1)
     assert out.table["run_time"].to_pylist() == [108, 131, 161, 5]
     assert out.settings["save_time"] == {"1": 7, "2": 30, "9": 60}
@@ -77,7 +77,7 @@ def test_what_the_jobs_say_themselves_counts_where_nothing_else_is_said(engine: 
     assert FREE in free.notes
 
 
-def test_free_preemption_is_told_where_somebody_was_preempted() -> None:
+def test_free_preemption_is_noted_where_somebody_was_preempted() -> None:
     assert FREE in wt.simulate(JOBS, "pool:25", "srtf").notes
     assert FREE not in wt.simulate(JOBS, "pool:25", "sjf").notes
     assert FREE not in wt.simulate(JOBS, "pool:25", "srtf", restore_time=1).notes

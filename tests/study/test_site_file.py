@@ -58,10 +58,10 @@ def test_commands_take_it(site: Path) -> None:
         found: dict[str, Any] = json.loads(ran.stdout)["settings"]
         return found
 
-    told = settings("--site", str(site))
-    assert (told["policy"], told["save_time"], told["slowdown"]["spread"]) == ("srtf", 2.0, 0.5)
-    told = settings("--site", str(site), "--policy", "fifo", "--save-time", "3")
-    assert (told["policy"], told["save_time"]) == ("fifo", 3.0)
+    found = settings("--site", str(site))
+    assert (found["policy"], found["save_time"], found["slowdown"]["spread"]) == ("srtf", 2.0, 0.5)
+    found = settings("--site", str(site), "--policy", "fifo", "--save-time", "3")
+    assert (found["policy"], found["save_time"]) == ("fifo", 3.0)
 
 
 def test_files_are_found_from_its_folder(site: Path) -> None:
@@ -83,7 +83,7 @@ def test_files_are_found_from_its_folder(site: Path) -> None:
         ("[site]\n[site.cluster]\nnodes = 3", r"\$.site.cluster: \$.nodes: unknown name"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(site: Path, text: str, message: str) -> None:
+def test_what_is_wrong_is_named_with_its_place(site: Path, text: str, message: str) -> None:
     site.write_text(text)
     assert is_site_file(str(site))
     with pytest.raises(wt.SpecError, match=message):

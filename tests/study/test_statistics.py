@@ -99,7 +99,7 @@ LEAST = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), LEAST)
 def test_intervals_of_95_per_cent_cover_the_truth_about_that_often(name: str, size: int) -> None:
-    """Few skewed draws are covered too seldom by any interval; how seldom is told in the docs."""
+    """Few skewed draws are covered too seldom by any interval; how seldom is stated in the docs."""
     rng = np.random.default_rng(41)
     truth = {"standard_normal": 0.0, "uniform": 0.5, "exponential": 1.0}[name]
     covered = 0

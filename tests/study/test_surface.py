@@ -1,4 +1,4 @@
-"""A what-if surface: each of its runs is the run that `simulate` makes, and wrong axes are told."""
+"""A what-if surface: each of its runs is the run that `simulate` makes, and wrong axes fail."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_a_run_that_cannot_be_flown_is_kept_with_its_reason() -> None:
     assert answer.cautions[0].startswith("1 run could not be flown; the first: ")
     with pytest.raises(SpecError, match="no run can be flown"):
         Surface.parse("policy=easy").fly(jobs(), BASE)
-    told = Surface.parse("policy=easy,estimates=perfect").fly(jobs(), BASE)[0]
-    assert told.metrics["num_finished"] == 200
+    run = Surface.parse("policy=easy,estimates=perfect").fly(jobs(), BASE)[0]
+    assert run.metrics["num_finished"] == 200
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("nodes", "expected such as nodes="),
         ("node=1,2", "Did you mean 'nodes'"),
@@ -92,8 +92,8 @@ def test_a_run_that_cannot_be_flown_is_kept_with_its_reason() -> None:
         ("nodes=1..9e9/1", "from, to, step"),
     ],
 )
-def test_wrong_axes_are_told(text: str, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_wrong_axes_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
         Surface.parse(text)
 
 

@@ -160,8 +160,8 @@ def test_nodes_in_use_are_those_that_run_a_job(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no date"):
         read_nodes_in_use(path, epoch=None, zone=None)
     times, active = read_nodes_in_use(path, epoch=1577836800.0, zone="UTC")
-    told = nodes_in_use(run, times, active).summary()
-    assert told == {
+    summary = nodes_in_use(run, times, active).summary()
+    assert summary == {
         "hours": 2,
         "recorded": 2.5,
         "replayed": 2.0,
@@ -180,7 +180,7 @@ def test_phillys_nodes_in_use(data_dir: Path) -> None:
     )
     assert len(times) == 105_644
     found = validate(philly.jobs, philly.cluster, ["fifo"], queueing="skip")
-    told = nodes_in_use(found.outcomes["fifo"], times, active).summary()
-    assert told["recorded"] == pytest.approx(active.mean(), rel=0.02)
-    assert told["hours"] > 1700
-    assert 0 < told["replayed"] <= 352
+    summary = nodes_in_use(found.outcomes["fifo"], times, active).summary()
+    assert summary["recorded"] == pytest.approx(active.mean(), rel=0.02)
+    assert summary["hours"] > 1700
+    assert 0 < summary["replayed"] <= 352

@@ -39,7 +39,7 @@ def history(rows: list[Job], vcs: list[str] | None = None, **more: Any) -> Any:
     return as_jobs(columns)
 
 
-def told(found: WaitCauses, row: int) -> dict[str, float]:
+def causes_of(found: WaitCauses, row: int) -> dict[str, float]:
     place = found.rows.tolist().index(row)
     causes = dict(zip(CAUSES, found.causes[place].tolist(), strict=True))
     return {cause: seconds for cause, seconds in causes.items() if seconds}
@@ -49,35 +49,35 @@ def test_busy_gpus_and_who_was_served_first() -> None:
     """B waits for A, then for C, which came later and was started first."""
     jobs = history([(0, 0, 10, 4), (1, 25, 5, 4), (2, 10, 15, 4)])
     found = wait_causes(jobs, ClusterSpec.pool(4))
-    assert told(found, 1) == {"resources": 9.0, "order": 15.0}
-    assert told(found, 2) == {"resources": 8.0}
-    assert told(found, 0) == {}
+    assert causes_of(found, 1) == {"resources": 9.0, "order": 15.0}
+    assert causes_of(found, 2) == {"resources": 8.0}
+    assert causes_of(found, 0) == {}
     front = found.in_front("vc")
     assert front[0]["vc"] == "a"
     # While B or C waits (9 + 8 + 15 s together) 4 GPUs are held at every instant.
     assert front[0]["gpus"] == pytest.approx(4)
 
 
-def test_fragments_are_told_from_busy_gpus() -> None:
+def test_fragments_are_distinguished_from_busy_gpus() -> None:
     """Two nodes of 4: three of 2 GPUs leave 2 on one of them; 3 GPUs are not on one node."""
     cluster = ClusterSpec.uniform(nodes=2, gpus_per_node=4)
     jobs = history([(0, 0, 10, 3), (0, 0, 10, 3), (1, 10, 5, 2)])
-    assert told(wait_causes(jobs, cluster), 2) == {"fragmentation": 9.0}
-    assert told(wait_causes(jobs, ClusterSpec.pool(8)), 2) == {"other": 9.0}
+    assert causes_of(wait_causes(jobs, cluster), 2) == {"fragmentation": 9.0}
+    assert causes_of(wait_causes(jobs, ClusterSpec.pool(8)), 2) == {"other": 9.0}
 
 
 def test_room_that_is_not_used_is_order_only_behind_somebody() -> None:
     jobs = history([(0, 0, 10, 3), (1, 10, 5, 2), (2, 12, 5, 1)])
     found = wait_causes(jobs, ClusterSpec.pool(4))
-    assert told(found, 1) == {"resources": 9.0}
-    assert told(found, 2) == {"order": 8.0, "other": 2.0}
+    assert causes_of(found, 1) == {"resources": 9.0}
+    assert causes_of(found, 2) == {"order": 8.0, "other": 2.0}
 
 
 def test_quotas_come_before_busy_gpus(tmp_path: Path) -> None:
     jobs = history([(0, 0, 10, 2), (1, 10, 5, 2), (1, 3, 2, 2)], ["a", "a", "b"])
     found = wait_causes(jobs, ClusterSpec.pool(8), quotas={"a": 2.0})
-    assert told(found, 1) == {"quota": 9.0}
-    assert told(found, 2) == {"order": 2.0}  # behind the job that its quota held up
+    assert causes_of(found, 1) == {"quota": 9.0}
+    assert causes_of(found, 2) == {"order": 2.0}  # behind the job that its quota held up
     path = tmp_path / "q.toml"
     path.write_text(
         '[[queues]]\nvc = "a"\nnominal_quota = 2\n[[queues]]\nvc = "b"\nnominal_quota = 4\n'
@@ -92,17 +92,17 @@ def test_quotas_come_before_busy_gpus(tmp_path: Path) -> None:
 
 def test_a_dependency_ends_when_the_job_is_eligible() -> None:
     jobs = history([(0, 8, 5, 1)], eligible_time=[6.0])
-    assert told(wait_causes(jobs, ClusterSpec.pool(1)), 0) == {"dependency": 6.0, "other": 2.0}
+    assert causes_of(wait_causes(jobs, ClusterSpec.pool(1)), 0) == {"dependency": 6.0, "other": 2.0}
     late = history([(0, 8, 5, 1)], eligible_time=[60.0])
-    assert told(wait_causes(late, ClusterSpec.pool(1)), 0) == {"dependency": 8.0}
+    assert causes_of(wait_causes(late, ClusterSpec.pool(1)), 0) == {"dependency": 8.0}
 
 
 def test_a_job_that_is_held_is_before_nobody() -> None:
     rows: list[Job] = [(0, None, 0, 1), (1, 5, 5, 1)]
     held = history(rows, status=["pending", "completed"], reason=["JobHeldUser", None])
     waits = history(rows, status=["pending", "completed"], reason=["Priority", None])
-    assert told(wait_causes(held, ClusterSpec.pool(4)), 1) == {"other": 4.0}
-    assert told(wait_causes(waits, ClusterSpec.pool(4)), 1) == {"order": 4.0}
+    assert causes_of(wait_causes(held, ClusterSpec.pool(4)), 1) == {"other": 4.0}
+    assert causes_of(wait_causes(waits, ClusterSpec.pool(4)), 1) == {"order": 4.0}
     assert wait_causes(held, ClusterSpec.pool(4)).left_out == {}
     assert wait_causes(waits, ClusterSpec.pool(4)).left_out == {"that never started": 1}
 
@@ -110,7 +110,7 @@ def test_a_job_that_is_held_is_before_nobody() -> None:
 def test_more_than_the_cluster_has_counts_as_taken() -> None:
     jobs = history([(0, 0, 10, 4), (0, 0, 4, 4), (1, 10, 5, 4)])
     found = wait_causes(jobs, ClusterSpec.pool(4))
-    assert told(found, 2) == {"resources": 9.0}
+    assert causes_of(found, 2) == {"resources": 9.0}
     assert any("had no room so: 1;" in note for note in found.notes)
 
 
@@ -162,7 +162,7 @@ def test_a_second_by_second_account_says_the_same(
             else:
                 cause = "order" if any(s is None or s > second for s in starts) else "other"
             expected[cause] += 1
-        assert told(found, index) == {c: s for c, s in expected.items() if s}
+        assert causes_of(found, index) == {c: s for c, s in expected.items() if s}
 
 
 def test_hours_are_those_of_the_zone() -> None:
@@ -182,7 +182,7 @@ def test_the_sample_log_against_direct_queries(data_dir: Path) -> None:
     found = wait_causes(trace.jobs, cluster)
     row = trace.jobs["job_id"].to_pylist().index("1040")
     # One task of an array was eligible before it, and still waited.
-    assert told(found, row) == {"dependency": 1800.0, "order": 1.0}
+    assert causes_of(found, row) == {"dependency": 1800.0, "order": 1.0}
     jobs = trace.jobs
     waited, most = duckdb.sql(
         "with e as (select start_time t, num_gpus g from jobs where start_time is not null "

@@ -72,9 +72,9 @@ def test_answers_and_errors_come_home_from_workers_that_live_on() -> None:
         pids = {future.result(LONG) for future in [workers.submit(_pid) for _ in range(20)]}
         assert os.getpid() not in pids
         assert len(pids) <= 2
-        with pytest.raises(SpecError, match="found 1; expected 2") as told:
+        with pytest.raises(SpecError, match="found 1; expected 2") as caught:
             workers.submit(_fail, "ours").result(LONG)
-        assert "in _fail" in told.value.__notes__[0]
+        assert "in _fail" in caught.value.__notes__[0]
         with pytest.raises(RuntimeError, match="_Strange"):
             workers.submit(_fail, "strange").result(LONG)
         with pytest.raises(TypeError, match="pickle"):
@@ -89,7 +89,7 @@ def test_answers_and_errors_come_home_from_workers_that_live_on() -> None:
 
 
 @pytest.mark.slow
-def test_a_death_is_told_of_its_call_alone() -> None:
+def test_a_death_fails_its_call_alone() -> None:
     with WorkerProcesses(2) as workers:
         slow = workers.submit(_sleep, 1.0)
         deadly = [workers.submit(_die), workers.submit(_fail, "exit"), workers.submit(_die)]

@@ -57,6 +57,6 @@ def test_the_rule_costs_little_occupancy(record_property: Callable[[str, object]
         ]
     )
     half = T * lost.std(ddof=1) / len(lost) ** 0.5
-    told = f"{100 * lost.mean():.3f} +- {100 * half:.3f} percentage points"
-    record_property("occupancy lost", told)
-    assert abs(lost.mean()) + half < 0.01, told
+    text = f"{100 * lost.mean():.3f} +- {100 * half:.3f} percentage points"
+    record_property("occupancy lost", text)
+    assert abs(lost.mean()) + half < 0.01, text

@@ -94,8 +94,8 @@ def test_lying_does_not_pay_under_the_strategy_proof_policy(
     who = data.draw(st.integers(0, len(problem["jobs"]) - 1))
     truth = problem["jobs"][who]["throughputs"]
     honest = gavel.allocate(policy, problem)
-    told = {name: speed * data.draw(st.floats(0.1, 10)) for name, speed in truth.items()}
-    jobs = [job | {"throughputs": told} if job["id"] == who else job for job in problem["jobs"]]
+    claimed = {name: speed * data.draw(st.floats(0.1, 10)) for name, speed in truth.items()}
+    jobs = [job | {"throughputs": claimed} if job["id"] == who else job for job in problem["jobs"]]
     lying = gavel.allocate(policy, problem | {"jobs": jobs})
     got = sum(truth[name] * share for name, share in lying.shares[who].items())
     assert got <= honest.throughputs[who] * (1 + 1e-6)
@@ -129,9 +129,9 @@ def test_merging_equal_jobs_is_exact(problem: dict[str, Any], copies: int) -> No
         for second in range(copies)
     ]
     many = problem | {"jobs": jobs, "pairs": pairs}
-    told = [{**job, "id": 0, "throughputs": sorted(job["throughputs"].items())} for job in jobs]
+    alike = [{**job, "id": 0, "throughputs": sorted(job["throughputs"].items())} for job in jobs]
     # Equal jobs that may share with different others are not merged, and need not get the same.
-    are_copies = all(one != other for one, other in combinations(told[:count], 2))
+    are_copies = all(one != other for one, other in combinations(alike[:count], 2))
     for policy in LINEAR:
         merged = gavel.allocate(policy, many)
         apart = gavel.allocate(policy, many, merge=False)

@@ -58,7 +58,7 @@ def test_pairs(data_dir: Path) -> None:
     assert packed >= plain
 
 
-def test_what_the_table_lacks_is_told() -> None:
+def test_what_the_table_lacks_is_named() -> None:
     with pytest.raises(SpecError, match="Did you mean 'CycleGAN'"):
         gavel.instance_of(jobs(("CycleGANN", 1)), gavel_speeds())
     with pytest.raises(SpecError, match="'CycleGAN' was not measured on 4 GPUs"):

@@ -95,9 +95,9 @@ def test_a_failure_undoes_work_and_the_job_goes_on() -> None:
     log = fly_in_rounds(work, always([[1.0], [1.0]]), Rules(), disruptions=down)
     assert ends(log) == [700.0, 500.0]  # its GPU is up at 200 s, and it begins anew
     assert log.type_time.tolist() == [[600.0], [500.0]]
-    told = log.outcome.flight.interruptions
-    assert told is not None
-    assert told.lost_time.tolist() == [100.0, 0.0]
+    lost = log.outcome.flight.interruptions
+    assert lost is not None
+    assert lost.lost_time.tolist() == [100.0, 0.0]
 
 
 def test_jobs_hold_their_types_to_the_horizon() -> None:

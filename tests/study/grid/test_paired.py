@@ -212,9 +212,9 @@ def test_verdicts(
     results = made_results(dict(zip(keys, (base, ours), strict=True)), metric=metric)
     found = compare_results(results, metrics=(metric,))
     assert found.contrasts[0].verdict == verdict
-    told = claims(found)
-    assert bool(told) == (verdict in (BETTER, WORSE))
-    assert all("interval" in sentence for sentence in told)
+    sentences = claims(found)
+    assert bool(sentences) == (verdict in (BETTER, WORSE))
+    assert all("interval" in sentence for sentence in sentences)
 
 
 @given(
@@ -254,7 +254,7 @@ def test_without_a_difference_few_claims_are_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"between": "polcy"}, "Did you mean 'policy'"),
         ({"over": "week"}, "Did you mean 'weeks'"),
@@ -264,9 +264,9 @@ def test_without_a_difference_few_claims_are_made() -> None:
         ({"between": "load"}, "nothing to compare"),
     ],
 )
-def test_wrong_questions_are_refused(options: dict[str, Any], told: str) -> None:
+def test_wrong_questions_are_refused(options: dict[str, Any], message: str) -> None:
     keys = (("t", None, "a"), ("t", None, "b"))
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=message):
         compare_results(made_results({key: [1.0, 2.0] for key in keys}), **options)
 
 
@@ -294,7 +294,7 @@ def test_any_axis_can_be_compared() -> None:
 
 
 @pytest.mark.slow
-def test_of_these_traces_and_of_traces_like_them_are_told_apart() -> None:
+def test_of_these_traces_and_of_traces_like_them_are_distinguished() -> None:
     """A simulation with a known truth: each interval covers its own in 93 to 97 % of studies.
 
     Eight traces of twelve windows; policies differ by -20 % on traces like these, by a random

@@ -214,7 +214,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, name: str) -> N
         open_results(tmp_path / "out")
 
 
-def test_a_damaged_result_is_told(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
+def test_a_damaged_result_is_refused(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
     out = tmp_path / "out"
     run_study(study_of(tmp_path), out, on=threads)
     broken = next((out / "runs").iterdir())
@@ -337,7 +337,7 @@ def _orders(tmp_path: Path, clusters: list[str]) -> list[Order]:
 
 
 @pytest.mark.slow
-def test_a_run_that_kills_its_worker_is_told_and_the_others_fly(tmp_path: Path) -> None:
+def test_a_run_that_kills_its_worker_fails_and_the_others_fly(tmp_path: Path) -> None:
     orders = _orders(tmp_path, ["2x8", "3x8", "5x8", "6x8", "7x8"])
     rows: list[dict[str, Any]] = []
 

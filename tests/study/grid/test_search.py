@@ -150,7 +150,7 @@ def test_the_folder_of_a_search_is_that_of_the_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("search", "told"),
+    ("search", "message"),
     [
         ({"objective": "avg_wiat"}, "Did you mean 'avg_wait'"),
         ({"constraints": {"p9_wait": {"max": 3}}}, "Did you mean 'p99_wait'"),
@@ -166,8 +166,8 @@ def test_the_folder_of_a_search_is_that_of_the_study(tmp_path: Path) -> None:
         ({"policy": None}, "the policy whose parameters"),
     ],
 )
-def test_a_wrong_search_is_refused(tmp_path: Path, search: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError, match=told), ThreadPoolExecutor(1) as threads:
+def test_a_wrong_search_is_refused(tmp_path: Path, search: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message), ThreadPoolExecutor(1) as threads:
         search_study(_study(tmp_path, **search), tmp_path / "out", on=threads)
 
 

@@ -1,4 +1,4 @@
-"""STUDY.toml: what it may say, and what is told where it is wrong."""
+"""STUDY.toml: what it may say, and what is reported where it is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOD: dict[str, Any] = {"traces": ["philly"], "policies": ["fifo", "sjf"]}
 
 
 @pytest.mark.parametrize(
-    ("given", "place", "told"),
+    ("given", "place", "message"),
     [
         ({"polices": ["fifo"]}, "$.polices", "'policies'"),
         ({"traces": [{"trace": "philly", "zon": 3}]}, "$.traces[0].zon", "'zone'"),
@@ -59,17 +59,19 @@ GOOD: dict[str, Any] = {"traces": ["philly"], "policies": ["fifo", "sjf"]}
         ({"parameters": {"aging": []}}, "$.parameters.aging", "at least one value"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(given: dict[str, Any], place: str, told: str) -> None:
+def test_what_is_wrong_is_named_with_its_place(
+    given: dict[str, Any], place: str, message: str
+) -> None:
     with pytest.raises(SpecError) as caught:
         Study.from_mapping({**GOOD, **given}, source="STUDY")
     assert str(caught.value).startswith("STUDY")
     assert place in str(caught.value)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).count("STUDY") == 1
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"policies": ["fifi"]}, "Did you mean 'fifo'"),
         ({"placements": ["best_fti"]}, "Did you mean 'best_fit'"),
@@ -90,8 +92,8 @@ def test_what_is_wrong_is_told_with_its_place(given: dict[str, Any], place: str,
         ({"seeds": 1_000_000_000}, "expected at most 1,000,000"),
     ],
 )
-def test_unknown_names_are_refused_before_any_run(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_unknown_names_are_refused_before_any_run(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
         grid(Study.from_mapping({**GOOD, **given}))
 
 
@@ -209,7 +211,7 @@ def test_paths_are_relative_to_the_study_and_do_not_change_ids(
     assert [run.run_id for run in plan(Study.from_toml("STUDY.toml"))] == ids
 
 
-def test_a_file_that_is_no_study_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "STUDY.toml"
     with pytest.raises(SpecError, match="cannot be read as TOML"):
         Study.from_toml(path)
