@@ -67,7 +67,7 @@ class Admission:
                 start = start + self.state.resume_cost[job]
             return start + self.state.estimate_left(job, self.state.work_left(job))
         if self.state.resumes:
-            start = start + self.state.owed[job]
+            start = start + self.state.start_overhead[job]
         return start + self.state.estimate_left(job, self.state.left[job])
 
     @compiled

@@ -35,7 +35,7 @@ class Announced:
     group: cython.int[::1]
     units: cython.longlong[::1]
     num_asleep: cython.int
-    told_asleep: tuple
+    last_asleep: tuple
     calls: cython.longlong
     wake_time: cython.double
     asleep: cython.int[::1]
@@ -64,7 +64,7 @@ class Announced:
             for group in groups:
                 self.in_group[number, group] = True
         self.asleep = numpy.zeros(0, dtype=numpy.int32)
-        self.told_asleep = ()
+        self.last_asleep = ()
         self.hidden_node = numpy.zeros(max(num_nodes, 1), dtype=numpy.int32)
         self.hidden_units = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         self.taken = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
@@ -92,8 +92,8 @@ class Announced:
             wake_time: s.
             group: for whom they are withheld.
         """
-        if (nodes, times) != self.told_asleep:
-            self.told_asleep = (nodes, times)
+        if (nodes, times) != self.last_asleep:
+            self.last_asleep = (nodes, times)
             self.calls += 1
         self.asleep = numpy.array(nodes, dtype=numpy.int32)
         self.ready = numpy.array(times, dtype=numpy.float64)

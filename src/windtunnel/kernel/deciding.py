@@ -317,7 +317,7 @@ class Deciding:
             self.choose(does, view, where, kind, free)
         self.state.stop(job, False)
         if self.state.resumes:
-            self.state.owed[job] = self.state.resume_cost[job]
+            self.state.start_overhead[job] = self.state.resume_cost[job]
         self.state.wait(job)
         if self.state.tells:
             self.views.tell(self.policy)

@@ -7,7 +7,7 @@ from typing import Any
 import cython
 import numpy
 
-#: Kinds of nodes that are told apart.
+#: Kinds of nodes that are distinguished.
 DEVICE_MOST_KINDS = cython.declare(cython.int, 32)
 #: Free cores or memory of a node on which they are not constrained.
 DEVICE_UNLIMITED = cython.declare(cython.longlong, 1 << 60)
@@ -33,8 +33,8 @@ class DeviceCluster:
         size_mem: MiB of each; -1 = not constrained.
         rank: place of each by name.
         by_name: the nodes are in the order of their names.
-        kind: kind of each node, -1 = not told apart.
-        kinds: kinds that are told apart.
+        kind: kind of each node, -1 = not distinguished.
+        kinds: kinds that are distinguished.
         every: the set of all nodes, one bit each, (words,).
         max_cores: thousandths of cores of the largest node.
         max_milli: thousandths of GPUs of the largest node.

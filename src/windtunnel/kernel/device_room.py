@@ -17,7 +17,7 @@ from windtunnel.kernel.device_kinds import DEVICE_MILLI
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.rows import Rows
 
-#: Rows of ``sets``: nodes that run something, or whose kind is not told apart; nodes with GPUs
+#: Rows of ``sets``: nodes that run something, or whose kind is not distinguished; nodes with GPUs
 #: left; then nodes with at least 1, 2 ... free GPUs; nodes one device of which has at least 64, 128
 #: ... free thousandths; and of each kind those that run nothing.
 SET_IN_USE = cython.declare(cython.int, 0)

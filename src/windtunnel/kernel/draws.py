@@ -10,7 +10,7 @@ from windtunnel.kernel.marks import compiled
 MIX_GAMMA = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 MIX_FIRST = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
 MIX_SECOND = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
-#: What a word of 64 bits does by itself; plain Python needs to be told.
+#: What a word of 64 bits does by itself; plain Python needs it spelled out.
 MIX_MASK = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 

@@ -42,7 +42,7 @@ class FreeShapes(FreeNodes):
         shapes: what each kind of job asks for; ``kinds`` has the plain demands.
         free_cores: free thousandths of cores of each node, (nodes,).
         constrained: whether they are counted.
-        scored: what is free, as `FreeDevices`. Which GPUs of a node a job has is not told: it takes
+        scored: what is free, as `FreeDevices`. Which GPUs of a node a job has is unknown: it takes
             the first that are idle, and gives back the first that are not.
     """
 

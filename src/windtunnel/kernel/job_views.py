@@ -134,16 +134,16 @@ class JobViews:
         self.known[job] = None
 
     def tell(self, policy: object) -> None:
-        """Tell a policy that watches who has started and who has stopped since it was told last."""
-        count: cython.longlong = self.state.num_told
+        """Tell a policy that watches who has started and who has stopped since it last heard."""
+        count: cython.longlong = self.state.num_changes
         if count == 0:
             return
-        told = [
-            (self.state.told_job[at], self.state.told_what[at], self.state.told_time[at])
+        changes = [
+            (self.state.change_job[at], self.state.change_what[at], self.state.change_time[at])
             for at in range(count)
         ]
-        self.state.num_told = 0
-        for job, what, time in told:
+        self.state.num_changes = 0
+        for job, what, time in changes:
             if what > 0:
                 policy.started(self.of(job), time)
             else:

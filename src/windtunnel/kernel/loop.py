@@ -34,7 +34,7 @@ LOOP_AFTER = cython.declare(cython.int, 6)
 LOOP_END = cython.declare(cython.int, 7)
 LOOP_IDLE = cython.declare(cython.int, 8)
 #: Parts of a second of CPU time: `advance` returns after one of the former, for signals to be
-#: handled and progress to be told, and looks at the clock after about one of the latter, or so
+#: handled and progress to be reported, and looks at the clock after about one of the latter, or so
 #: many instants.
 LOOP_SLICES = cython.declare(cython.int, 5)
 LOOP_LOOKS = cython.declare(cython.int, 50)
@@ -82,8 +82,8 @@ class Simulation:
         settles: jobs are given up on that nobody started in ``patience`` seconds, though nobody
             ran and nothing was certain to come (`windtunnel.sim.run_rules`).
         asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
-        gave_up: nobody who waits will ever be started, as far as can be told.
-        is_told: Python has been asked at this instant whether the run goes on; it does.
+        gave_up: nobody who waits will ever be started, as far as can be known.
+        is_asked: Python has been asked at this instant whether the run goes on; it does.
         capped_before: ``time_capped`` before this instant.
         num_idle, num_quiet: instants in a row, up to now, at which nobody ran or was started,
             though somebody waits; at the quiet ones nothing else was certain to come.
@@ -120,7 +120,7 @@ class Simulation:
     settles: cython.bint
     asks_idle: cython.bint
     gave_up: cython.bint
-    is_told: cython.bint
+    is_asked: cython.bint
     capped_before: cython.double
     patience: cython.double
     num_idle: cython.int
@@ -168,7 +168,7 @@ class Simulation:
         self.arrivals_wait = bool(options["arrivals_wait"])
         self.settles = bool(options["settles"])
         self.asks_idle = bool(options["asks_idle"])
-        self.gave_up = self.is_told = False
+        self.gave_up = self.is_asked = False
         self.capped_before = 0.0
         self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
@@ -443,10 +443,10 @@ class Simulation:
             return LOOP_SLICE
         if self.state.num_over == self.state.num_jobs:
             return LOOP_OVER
-        if self.is_told:
-            self.is_told = False
+        if self.is_asked:
+            self.is_asked = False
         elif self._is_idle() or self._asks_whether_idle():
-            self.is_told = True
+            self.is_asked = True
             return LOOP_IDLE
         now = self._next_time()
         if now > self.until or now == ENDLESS:
@@ -482,7 +482,7 @@ class Simulation:
 
     @compiled
     def _is_idle(self) -> cython.bint:
-        """Return whether nobody who waits will ever be started, as far as can be told."""
+        """Return whether nobody who waits will ever be started, as far as can be known."""
         idle: cython.bint = (
             self.state.num_running == 0
             and self.state.num_stays == self.idle_stays
@@ -677,9 +677,9 @@ class Simulation:
             self.rule.went(job, False)
         self.news = True
 
-    def owes(self, job: int, seconds: float, restarts: bool) -> None:
+    def set_start_overhead(self, job: int, seconds: float, restarts: bool) -> None:
         """Let a job that runs nowhere pay so much as it starts, or restarts after an outage."""
-        self.state.owed[job] = seconds
+        self.state.start_overhead[job] = seconds
         self.state.to_restart[job] = restarts
 
     def pause(self, job: int) -> None:
@@ -687,13 +687,13 @@ class Simulation:
         self.state.stop(job, False)
         self.state.preemptions[job] += 1
         if self.state.resumes:
-            self.state.owed[job] = self.state.resume_cost[job]
+            self.state.start_overhead[job] = self.state.resume_cost[job]
         self.rule.went(job, False)
         self.news = True
 
     @property
     def has_given_up(self) -> bool:
-        """Whether nobody who waits will ever be started, as far as can be told."""
+        """Whether nobody who waits will ever be started, as far as can be known."""
         return bool(self.gave_up)
 
     def undo_instant(self) -> None:

@@ -149,7 +149,7 @@ class ClusterView:
 
     Attributes:
         num_gpus: GPUs of the whole cluster.
-        gpu_types: distinct GPU types in node order; None = not told apart.
+        gpu_types: distinct GPU types in node order; None = not distinguished.
     """
 
     deciding = cython.declare(Deciding, visibility="readonly")

@@ -107,7 +107,7 @@ class Preemption:
         self.dropped = preemption_longer(self.dropped, room, numpy.int32)
         self.chosen = preemption_longer(self.chosen, room, numpy.int32)
 
-    # What the rule is told.
+    # What the rule is notified of.
 
     @compiled
     def comes(self, job: cython.int) -> cython.void:
@@ -120,7 +120,7 @@ class Preemption:
         """Return the time a waiting job has left, with what resuming costs."""
         left: cython.double = self.state.left[job]
         if self.state.resumes:
-            left = left + self.state.owed[job]
+            left = left + self.state.start_overhead[job]
         return left * self.weight[job] if self.has_weight else left
 
     @compiled

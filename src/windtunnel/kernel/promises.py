@@ -147,14 +147,14 @@ class Promises:
         """Return when a waiting job is expected to end; at least `PROMISE_LEAST` after it."""
         stop: cython.double = start
         if self.state.resumes:
-            stop = stop + self.state.owed[job]
+            stop = stop + self.state.start_overhead[job]
         stop = stop + self.span[job]
         return stop if stop > start + PROMISE_LEAST else start + PROMISE_LEAST
 
     @compiled
     def planned(self, job: cython.int) -> cython.double:
         """Return how long a waiting job is expected to take once it starts, s."""
-        return self.span[job] + (self.state.owed[job] if self.state.resumes else 0.0)
+        return self.span[job] + (self.state.start_overhead[job] if self.state.resumes else 0.0)
 
     @compiled
     def enter(self, job: cython.int, start: cython.double) -> cython.void:

@@ -55,8 +55,8 @@ class SlurmJobs:
         mask: row of the masks of `SlurmCandidates`: the nodes it may use at all; -1 = any.
         hold: the advance reservation it is in; -1 = none.
         part: where it runs.
-        start, end: of running jobs: start, and start + limit, s; of those told to end, by when.
-        noticed: of running jobs: whether they were told to end for another.
+        start, end: of running jobs: start, and start + limit, s; of those asked to end, by when.
+        noticed: of running jobs: whether they were asked to end for another.
         is_ending: whether a job has ended, but its nodes are still completing.
         first_part, parts: where a job's partitions begin in the column of all; likewise its meters.
         preempts_since: since when a waiting job has others stopped, s; -1 = it has not.

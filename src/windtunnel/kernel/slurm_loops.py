@@ -85,12 +85,12 @@ class SlurmLoops(SlurmParts):
         self.running.run(job, part, start)
 
     def notice(self, job: int, end: int) -> None:
-        """Say that a running job was told to end by then: another wants its place."""
+        """Say that a running job was asked to end by then: another wants its place."""
         self.jobs.noticed[job] = True
         self.running.expect(job, end)
 
     def is_noticed(self, job: int) -> bool:
-        """Return whether a running job was told to end."""
+        """Return whether a running job was asked to end."""
         return bool(self.jobs.noticed[job])
 
     def noticed(self, now: int) -> list[int]:
@@ -103,7 +103,7 @@ class SlurmLoops(SlurmParts):
         ]
 
     def first_notice(self) -> int:
-        """Return when the first job that was told to end must have, s; -1 = none was told."""
+        """Return when the first job that was asked to end must have, s; -1 = none was asked."""
         for at in range(self.running.count):
             if self.jobs.noticed[self.running.by_end[at]]:
                 return int(self.jobs.end[self.running.by_end[at]])

@@ -133,7 +133,7 @@ class SlurmVictims:
 
     @compiled
     def grace_of(self, job: cython.int) -> cython.longlong:
-        """Return how long a job may go on after it was told to end, s."""
+        """Return how long a job may go on after it was asked to end, s."""
         return self.grace[self.jobs.qos[job] if self.by_qos else self.jobs.part[job]]
 
     @compiled

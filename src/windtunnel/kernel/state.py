@@ -46,7 +46,7 @@ class State:
         now: the instant, s.
         happened: up to when what was planned has happened, s: at an instant of events one by one,
             it comes after them.
-        moving: a job is on its way from one place to another, which nobody is told.
+        moving: a job is on its way from one place to another, of which nobody hears.
         num_running, num_waiting, num_over: jobs that run, wait (held ones included), are over.
     """
 
@@ -60,7 +60,7 @@ class State:
     estimate: cython.double[::1]
     status: cython.char[::1]
     left: cython.double[::1]
-    owed: cython.double[::1]
+    start_overhead: cython.double[::1]
     resume_cost: cython.double[::1]
     stay: cython.int[::1]
     run_before: cython.double[::1]
@@ -153,14 +153,14 @@ class State:
     num_rerated: cython.int
     rerated_room: cython.int
     rerated: cython.int[::1]
-    # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is told to
-    # have stopped is shown so, though it may run again.
+    # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is reported
+    # as stopped is shown so, though it may run again.
     shown_stopped: cython.int
-    num_told: cython.longlong
-    told_room: cython.longlong
-    told_job: cython.int[::1]
-    told_what: cython.int[::1]
-    told_time: cython.double[::1]
+    num_changes: cython.longlong
+    change_room: cython.longlong
+    change_job: cython.int[::1]
+    change_what: cython.int[::1]
+    change_time: cython.double[::1]
 
     def __init__(self, jobs: object, free: Free, **features: object) -> None:
         count = len(jobs.submit)
@@ -187,10 +187,10 @@ class State:
         self._take_up(features, jobs)
         self.num_rerated = self.rerated_room = 0
         self.rerated = numpy.zeros(0, dtype=numpy.int32)
-        self.told_room = 0
+        self.change_room = 0
         self.shown_stopped = -1
-        self.told_job = self.told_what = numpy.zeros(0, dtype=numpy.int32)
-        self.told_time = numpy.zeros(0)
+        self.change_job = self.change_what = numpy.zeros(0, dtype=numpy.int32)
+        self.change_time = numpy.zeros(0)
 
     def _take_up(self, features: dict, jobs: object) -> None:
         """Make what the features of this run need; what they do not is not there."""
@@ -233,9 +233,9 @@ class State:
         self.left = numpy.array(self.work) if self.keeps_left else self.work
         self.run_before = where(self.keeps_left)
         self.preemptions = numpy.zeros(count if self.keeps_left else 1, dtype=numpy.int32)
-        self.owed = where(self.resumes)
+        self.start_overhead = where(self.resumes)
         if self.resumes and jobs.first_cost is not None:
-            self.owed = numpy.array(jobs.first_cost)
+            self.start_overhead = numpy.array(jobs.first_cost)
         self.paid = where(self.resumes)
         self.resume_cost = numpy.array(jobs.resume_cost) if self.resumes else where(False)
         self.base_rate = where(self.is_segmented, 1.0)
@@ -267,22 +267,22 @@ class State:
         self.level_time = longer(self.level_time, self.level_room)
         self.level = longer(self.level, self.level_room)
 
-    def _grow_told(self) -> None:
-        self.told_room = 2 * self.told_room + 64
-        self.told_job = longer(self.told_job, self.told_room)
-        self.told_what = longer(self.told_what, self.told_room)
-        self.told_time = longer(self.told_time, self.told_room)
+    def _grow_changes(self) -> None:
+        self.change_room = 2 * self.change_room + 64
+        self.change_job = longer(self.change_job, self.change_room)
+        self.change_what = longer(self.change_what, self.change_room)
+        self.change_time = longer(self.change_time, self.change_room)
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
         """Note for Python that a job began (1) or left (-1)."""
-        if self.num_told == self.told_room:
+        if self.num_changes == self.change_room:
             with cython.gil:
-                self._grow_told()
-        self.told_job[self.num_told] = job
-        self.told_what[self.num_told] = what
-        self.told_time[self.num_told] = self.now
-        self.num_told += 1
+                self._grow_changes()
+        self.change_job[self.num_changes] = job
+        self.change_what[self.num_changes] = what
+        self.change_time[self.num_changes] = self.now
+        self.num_changes += 1
 
     # Begin.
 
@@ -365,9 +365,9 @@ class State:
         rate: cython.double = 1.0
         left: cython.double = self.left[job]
         if self.resumes:
-            ready = ready + self.owed[job]
-            self.paid[job] = self.owed[job]
-            self.owed[job] = 0.0
+            ready = ready + self.start_overhead[job]
+            self.paid[job] = self.start_overhead[job]
+            self.start_overhead[job] = 0.0
         if self.is_segmented:
             rate = self.base_rate[job]
             self.rate[job] = rate
@@ -687,7 +687,7 @@ class State:
         self.stop(job, loses)
         self.preemptions[job] += 1
         if self.resumes:
-            self.owed[job] = self.resume_cost[job]
+            self.start_overhead[job] = self.resume_cost[job]
         if loses:
             self.to_restart[job] = True
         self.wait(job)
@@ -718,7 +718,6 @@ class State:
             "left": numpy.asarray(self.left),
             "run_before": numpy.asarray(self.run_before),
             "preemptions": numpy.asarray(self.preemptions),
-            "owed": numpy.asarray(self.owed),
             "base_rate": numpy.asarray(self.base_rate),
             "useful": numpy.asarray(self.useful),
             "overhead": numpy.asarray(self.overhead),

@@ -291,7 +291,7 @@ class Policy:
 
     @property
     def watches(self) -> bool:
-        """Whether the class defines ``started`` or ``stopped`` and so must be told of both."""
+        """Whether the class defines ``started`` or ``stopped`` and so must hear of both."""
         kind = type(self)
         return kind.started is not Policy.started or kind.stopped is not Policy.stopped
 
@@ -361,7 +361,7 @@ class FunctionPolicy(Policy):
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
-            raise PolicyError(self.label, f"its arguments cannot be told: {error}") from error
+            raise PolicyError(self.label, f"its arguments cannot be read: {error}") from error
         self._tier = sum(p.default is p.empty for p in parameters)
         if self._tier not in (1, 2, 3):
             raise PolicyError(
@@ -378,7 +378,7 @@ class FunctionPolicy(Policy):
         """Call the function itself, so that a decorated policy can still be tested by hand."""
         return self.function(*args)
 
-    # Methods, though they pass the call on: a fault of the function's is told by their frames.
+    # Methods, though they pass the call on: their frames show a fault as the function's.
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the function's static order."""

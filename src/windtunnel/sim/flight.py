@@ -74,8 +74,8 @@ class PowerRecord:
         num_pauses: times that a running job was stopped to go on at a better time.
         asleep_node: Int array (a,), node of each sleep.
         asleep_start: Float array (a,), when it fell asleep, s.
-        asleep_end: Float array (a,), when it was told to wake, s; NaN = it sleeps at the end.
-        num_wakes: nodes told to wake.
+        asleep_end: Float array (a,), when it was called to wake, s; NaN = it sleeps at the end.
+        num_wakes: nodes called to wake.
     """
 
     level_offset: np.ndarray

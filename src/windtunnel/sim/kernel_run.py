@@ -98,7 +98,7 @@ class KernelRun:
         self.sim: Any = None
         self.admission: Any = None
         self.is_stopped = False
-        #: Is told of a job that goes on with other nodes, as one of its own failed.
+        #: Is called with a job that goes on with other nodes, as one of its own failed.
         self.went_on: Callable[[int], object] = _nothing
         self._narrowed: dict[tuple[int, int], int] = {}
 

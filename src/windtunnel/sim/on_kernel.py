@@ -41,7 +41,8 @@ class OnKernel:
         self.attained, self.time_left = state.attained, state.time_to_go
         self.secured, self.saved_last = state.secured, state.saved_last
         self.floor, self.most_nodes_in_use = state.floor_of, state.take_peak
-        self.failing, self.fail_at, self.owes = sim.failing, sim.fail_at, sim.owes
+        self.failing, self.fail_at = sim.failing, sim.fail_at
+        self.set_start_overhead = sim.set_start_overhead
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost

@@ -43,7 +43,7 @@ class Problem:
         demand_of: Int array (m,), class of each job.
         demands: the classes: `Demand`, or `DeviceDemand` where devices are modelled.
         sizes: Int array (nodes,), GPU units of each node (or pool).
-        types: GPU type of each node (or pool); None = not told apart.
+        types: GPU type of each node (or pool); None = not distinguished.
         cpu_limits: thousandths of cores of each pool, None = not constrained.
         units: GPU units a GPU (1; `SHARE_UNITS` on a pool with fractional requests; `MILLI` on
             devices).
@@ -87,10 +87,10 @@ class Problem:
         """
         keep = np.ones(len(self.rows), dtype=bool)
         keep[list(reasons)] = False
-        told = {int(self.rows[job]): reason for job, reason in reasons.items()}
+        by_row = {int(self.rows[job]): reason for job, reason in reasons.items()}
         columns = ("rows", "submit", "duration", "estimate", "gpus", "demand_of")
         kept = {name: getattr(self, name)[keep] for name in columns}
-        return replace(self, **kept, reasons={**self.reasons, **told})
+        return replace(self, **kept, reasons={**self.reasons, **by_row})
 
     def plain_demand(self, num_gpus: float) -> Demand | DeviceDemand:
         """Return the demand of so many GPUs of any type, as one gang that may split anywhere."""

@@ -183,7 +183,7 @@ def device_room(
 
     Raises:
         SchemaError: a job asks for what devices cannot give.
-        SpecError: a node has more devices than can be told apart.
+        SpecError: a node has more devices than can be distinguished.
     """
     nodes = device_nodes(cluster)
     constrained = (
@@ -258,7 +258,7 @@ def plain_room(
         asks: the tree in which jobs are placed, and what they ask of it; None = there is none.
 
     Raises:
-        SchemaError: a job asks for less of a GPU than can be told.
+        SchemaError: a job asks for less of a GPU than can be counted.
     """
     num_gpus = jobs.num_gpus[rows]
     fractional = bool((num_gpus != np.floor(num_gpus)).any())

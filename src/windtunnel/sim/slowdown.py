@@ -28,7 +28,7 @@ from windtunnel.toml_file import read_toml, refuse_unknown_keys, struct_of
 
 #: Gavel's median speed of a gang spread over servers, relative to one that is not.
 SPREAD = 0.42
-#: The most by which CPU contention slows a job, as told of PAI.
+#: The most by which CPU contention slows a job, as reported of PAI.
 CPU = 0.28
 #: Factors beyond these are typing errors; a rate of 0 would never end.
 LEAST, MOST = 0.001, 100.0

@@ -61,8 +61,8 @@ def parse_disruptions(text: str) -> Disruptions:
     )
     for name in ("crews", "spares"):
         if name in values and not values[name].isdecimal():
-            told = f"{name}: found {quote(values[name])}; expected a whole number."
-            raise SpecError("disruptions", told)
+            message = f"{name}: found {quote(values[name])}; expected a whole number."
+            raise SpecError("disruptions", message)
     return msgspec.structs.replace(
         found,
         checkpoint=checkpoint,

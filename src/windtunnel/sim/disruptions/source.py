@@ -81,7 +81,9 @@ class Outages:
             run.fail_at(job, self._draw(job))
         if plan.startup_cost:
             for job in range(len(problem.rows)):
-                run.owes(job, plan.startup_cost + run.launch_cost(job), restarts=False)
+                run.set_start_overhead(
+                    job, plan.startup_cost + run.launch_cost(job), restarts=False
+                )
         #: Heap of (time, kind, number, what, random failure of which node).
         self._events: list[tuple[float, int, int, Hold, NodeStream | None]] = []
         self._count = 0
@@ -248,7 +250,9 @@ class Outages:
 
     def _stopped(self, job: int, now: float, cause: str) -> None:
         """Book that a job was stopped, and what it pays as it goes on."""
-        self.run.owes(job, self.plan.restart_cost + self.run.launch_cost(job), restarts=True)
+        self.run.set_start_overhead(
+            job, self.plan.restart_cost + self.run.launch_cost(job), restarts=True
+        )
         lost = self.run.lost(job)
         self.stops.append(Stop(job, now, lost - self._lost[job], self._cause_at[cause]))
         self._lost[job] = lost

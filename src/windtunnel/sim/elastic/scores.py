@@ -36,7 +36,7 @@ class Scores:
     """What is free as a scored placement sees it: nodes with devices.
 
     Each piece of an option is one task of that many whole GPUs, with its part of the cores. Which
-    GPUs of a node a job has is not told: it takes the first that are idle, and gives back the first
+    GPUs of a node a job has is unknown: it takes the first that are idle, and gives back the first
     that are not.
 
     Args:

@@ -27,7 +27,7 @@ def allocation_by_type(outcome: Flown) -> pa.Table:
 
     On nodes the type is that of the node. A run on a pool does not record which of several types a
     job drew from: a job that accepts one of them only counts there, any other under ``(any)``, and
-    what is told of the types is then what they have in use at least.
+    what is reported of the types is then what they have in use at least.
 
     Returns:
         A row a type and instant at which its value changes, types in the cluster's order:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 JOBS = "jobs"
 #: Over what time competitors are averaged: as Themis does, or as Gavel does.
 SPANS: tuple[str, ...] = ("lifetime", "running")
-#: A job is told to be behind its part where rho is above 1 by more than sums of floats can be off.
+#: A job counts as behind its part where rho is above 1 by more than sums of floats can be off.
 TOLERANCE = 1e-9
 
 

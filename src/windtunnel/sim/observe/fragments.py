@@ -149,7 +149,7 @@ def along(
         cluster: the nodes.
         states: all states of all nodes with GPUs.
         workload: the tasks to be expected.
-        first: when the empty cluster is told, s, at the latest.
+        first: when the empty cluster is listed, s, at the latest.
 
     Returns:
         Float array (k,) of times, ascending, distinct; Int array (k,) of free milli from then on;

@@ -42,7 +42,7 @@ def has_nodes(outcome: Flown) -> bool:
 
 
 def can_fragment(outcome: Flown) -> bool:
-    """Return whether the GPUs of nodes were told apart, so that free ones can be fragments."""
+    """Return whether the GPUs of nodes were distinguished, so that free ones can be fragments."""
     return has_nodes(outcome) and outcome.settings.get("sharing") != "pooled"
 
 

@@ -31,13 +31,13 @@ def write(path: str, outcome: Flown) -> None:
         SpecError: the run was not recorded.
     """
     recording = DecisionRows(outcome)
-    told = {
+    facts = {
         "policy": outcome.settings.get("policy"),
         "queueing": outcome.settings.get("queueing"),
         "cluster": outcome.cluster.describe(),
         "num_gpus": float(outcome.cluster.num_gpus),
     }
-    schema = SCHEMA.with_metadata({KEY: json.dumps(told).encode()})
+    schema = SCHEMA.with_metadata({KEY: json.dumps(facts).encode()})
     how: dict[str, Any] = {
         "compression": "lz4",
         "use_dictionary": ["gpus", "verdict", "limit", "blocker"],
@@ -59,8 +59,8 @@ def read(path: str, job: str) -> tuple[dict[str, Any], pa.Table]:
     place, here = str(Path(path).absolute()), LocalFileSystem()
     try:
         schema = pq.read_schema(place, filesystem=here)
-        told = _told(schema)
-        if told is None:
+        facts = _facts(schema)
+        if facts is None:
             raise TraceError(path, expected)
         rows = pq.read_table(place, filters=[("job_id", "=", job)], filesystem=here)
     except OSError as error:
@@ -71,19 +71,19 @@ def read(path: str, job: str) -> tuple[dict[str, Any], pa.Table]:
         raise TraceError(path, "the id of a job that was flown", column="job_id", value=job)
     if not _is_sound(rows):
         raise TraceError(path, expected, hint="Its rows are none that a run has: it was changed.")
-    return told, rows
+    return facts, rows
 
 
-def _told(schema: pa.Schema) -> dict[str, Any] | None:
+def _facts(schema: pa.Schema) -> dict[str, Any] | None:
     """Return what a recording is of; None = the file is no recording."""
     fields = {field.name: _plain(field.type) for field in schema}
     if fields != {field.name: _plain(field.type) for field in SCHEMA}:
         return None
     try:
-        told = json.loads((schema.metadata or {})[KEY])
+        facts = json.loads((schema.metadata or {})[KEY])
     except (KeyError, ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) and told.keys() >= {"policy", "cluster"} else None
+    return facts if isinstance(facts, dict) and facts.keys() >= {"policy", "cluster"} else None
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

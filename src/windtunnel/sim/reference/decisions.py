@@ -263,7 +263,7 @@ class Deciding(Decisions):
 
     def ways_of_stays(self) -> list[tuple[Any, float]]:
         """Return of each stay of an elastic run the option, and what its launch cost, s."""
-        return [(stay.place.demand, stay.owed) for stay in self.state.stays]
+        return [(stay.place.demand, stay.overhead) for stay in self.state.stays]
 
     def work_left(self) -> list[float]:
         """Return the work that each job has left."""

@@ -197,9 +197,9 @@ class Lent(State):
             self.useful[job] -= more
             self.lost_work[job] += more
 
-    def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
+    def set_start_overhead(self, job: int, seconds: float, *, restarts: bool) -> None:
         """Let a job pay so much (s) as it starts, or restarts: it was interrupted or failed."""
-        self.owed[job] = seconds
+        self.start_overhead[job] = seconds
         if restarts:
             self.to_restart.add(job)
 

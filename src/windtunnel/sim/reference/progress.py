@@ -1,6 +1,6 @@
 """Progress of a job during one stay on its GPUs: one formula for every feature.
 
-A stay begins with what the job owes for resuming, and then works. Work is counted in seconds at
+A stay begins with what the job pays for resuming, and then works. Work is counted in seconds at
 rate 1; between two changes of the rate (a *segment*) it grows by ``rate`` a second. After every
 ``interval`` of work the job writes a checkpoint of ``cost`` seconds, in which no work is done; none
 is written when the work is done then. So at any time, in seconds of work or of the clock,
@@ -67,7 +67,7 @@ class Stay:
         number: of the stay, in order of begin.
         now: when it begins, s.
         place: where.
-        owed: seconds that it pays before it works.
+        overhead: seconds that it pays before it works.
         work: work left.
         rate: work a second.
         checkpoints: when work is saved.
@@ -83,17 +83,17 @@ class Stay:
     """
 
     def __init__(
-        self, job: int, number: int, now: float, place: Place, *, owed: float,
+        self, job: int, number: int, now: float, place: Place, *, overhead: float,
         work: float, rate: float, checkpoints: Checkpoints, slowed: float,
     ) -> None:  # fmt: skip
         self.job, self.number, self.start, self.end = job, number, now, math.nan
         self.place, self.where = place, place.where
-        self.owed, self.resumed = owed, now + owed
+        self.overhead, self.resumed = overhead, now + overhead
         self.work, self.rate, self.base = work, rate, rate
         self.checkpoints, self.limit = checkpoints, checkpoints.within(work)
         self.since, self.reached = now, Reached(0.0, work, 0, 0.0)
         self.slowed, self.expected = slowed, math.nan
-        self.due = self._project(now, owed)
+        self.due = self._project(now, overhead)
 
     def at(self, now: float) -> Reached:
         """Return how far the stay has come at ``now`` (s)."""
@@ -169,10 +169,10 @@ class Stay:
         cost = self.checkpoints.cost
         return reached.written * cost + (cost - reached.writing if reached.writing else 0.0)
 
-    def _project(self, now: float, owed: float) -> float:
+    def _project(self, now: float, overhead: float) -> float:
         """Return when the job completes, if nothing comes between."""
         cost, reached = self.checkpoints.cost, self.reached
-        end = now + owed + reached.left / self.rate
+        end = now + overhead + reached.left / self.rate
         if cost:
             to_write = self.limit - reached.written - (1 if reached.writing else 0)
             end = end + to_write * cost + reached.writing

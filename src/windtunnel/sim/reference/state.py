@@ -31,17 +31,17 @@ class State(Room):
     """The tables of a run; lists are by arrival number.
 
     Attributes:
-        policy: told who starts and stops, if it watches.
+        policy: hears who starts and stops, if it watches.
         pace: what slows jobs; None = nothing.
         overhead: seconds that each job pays when it resumes.
         running: running jobs in order of start, with their stays.
         waiting: those in the queue: when they came, by a count of all that did.
         failed: jobs that failed as their work was done, and are dealt with at this instant.
         left: work left when the job waits, or when its stay began.
-        owed: what the job pays at its next start, s.
+        start_overhead: what the job pays at its next start, s.
         has_rates: some stay was at another rate than 1.
         most_in_use: the most nodes in use since somebody asked, where some may sleep.
-        moving: a job is on its way from one place to another, which nobody is told.
+        moving: a job is on its way from one place to another, of which nobody hears.
         budget: what may be added to the draw, nanowatts.
         capped: somebody waits for power alone, as far as has been tried at this decision.
         is_stopped: the policy has ended the run at this instant.
@@ -59,11 +59,11 @@ class State(Room):
         self.overhead: list[float] = costs.tolist()
         self.estimate: list[float] = problem.estimate.tolist()
         self.total_work: list[float] = problem.duration.tolist()
-        self.owed = [0.0] * jobs
+        self.start_overhead = [0.0] * jobs
         if works is not None:
             self.total_work = [w.iterations * w.requested.iteration_time for w in works]
             self.overhead = [work.penalty for work in works]
-            self.owed = self.overhead.copy()
+            self.start_overhead = self.overhead.copy()
         saved = Checkpoints() if plan is None else Checkpoints(plan.interval, plan.checkpoint_cost)
         self.checkpoints = saved
         self.fails_once = set() if plan is None else set(plan.fails_once)
@@ -126,12 +126,12 @@ class State(Room):
             place = self.running[beside].place
         place.jobs.append(job)
         now = self.now
-        owed, self.owed[job] = self.owed[job], 0.0
+        overhead, self.start_overhead[job] = self.start_overhead[job], 0.0
         stay = Stay(
-            job, len(self.stays), now, place, owed=owed, work=self.left[job], rate=rate,
+            job, len(self.stays), now, place, overhead=overhead, work=self.left[job], rate=rate,
             checkpoints=self.checkpoints, slowed=self.slowed[job],
         )  # fmt: skip
-        stay.expected = now + owed + self.estimate_left(job, stay.work) / rate
+        stay.expected = now + overhead + self.estimate_left(job, stay.work) / rate
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
@@ -177,7 +177,7 @@ class State(Room):
             done, left = kept, stay.work - kept
         self.left[job] = left
         self.useful[job] += done
-        self.overhead_time[job] += min(now - stay.start, stay.owed) + stay.seconds_writing
+        self.overhead_time[job] += min(now - stay.start, stay.overhead) + stay.seconds_writing
         self.writing_time[job] += stay.seconds_writing
         self.slowed[job] = stay.slowed
 
@@ -224,7 +224,7 @@ class State(Room):
     def preempt(self, job: int, *, loses: bool = False, ends: bool = False) -> None:
         """Take a running job off its GPUs, its work saved or lost; it waits, or is over."""
         self.leave(job, loses=loses)
-        self.owed[job] = self.overhead[job]
+        self.start_overhead[job] = self.overhead[job]
         self.preemptions[job] += 1
         if loses:
             self.to_restart.add(job)
@@ -236,7 +236,7 @@ class State(Room):
     def move(self, job: int, where: Where, *, rate: float, option: Any = None) -> None:
         """Let a running job go on elsewhere, or in another option, which costs it its resuming."""
         self.leave(job)
-        self.owed[job] = self.overhead[job]
+        self.start_overhead[job] = self.overhead[job]
         self.begin(job, where, rate=rate, option=option)
 
     # What is known of jobs.
@@ -258,10 +258,10 @@ class State(Room):
         return self.run_before[job] + self.now - stay.start, stay.at(self.now).left
 
     def time_left(self, job: int) -> float:
-        """Return an active job's work left with what it owes for resuming, s."""
+        """Return an active job's work left with what it pays for resuming, s."""
         stay = self.running.get(job)
         if stay is None:
-            return self.left[job] + self.owed[job]
+            return self.left[job] + self.start_overhead[job]
         if stay.rate == 1.0:
             return stay.due - self.now
         return stay.at(self.now).left + max(stay.resumed - self.now, 0.0)
@@ -276,7 +276,7 @@ class State(Room):
         if stay is not None:
             left = self.estimate_left(job, stay.at(self.now).left)
             return start + self.overhead[job] + left
-        return start + self.owed[job] + self.estimate_left(job, self.left[job])
+        return start + self.start_overhead[job] + self.estimate_left(job, self.left[job])
 
     def view(self, job: int) -> JobView:
         """Return a job as policies see it, brought up to this instant."""

@@ -82,7 +82,7 @@ class ClusterView:
         self._units = problem.units
         #: GPUs of the whole cluster.
         self.num_gpus = problem.quota / problem.units
-        #: Distinct GPU types in node order; None = not told apart.
+        #: Distinct GPU types in node order; None = not distinguished.
         self.gpu_types: tuple[str | None, ...] = tuple(dict.fromkeys(problem.types))
 
     @property

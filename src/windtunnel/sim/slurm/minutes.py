@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Minutes:
-    """Processor-seconds by meter, told to the kernel's limits as they change.
+    """Processor-seconds by meter, given to the kernel's limits as they change.
 
     Args:
         tables: the site and its jobs.
