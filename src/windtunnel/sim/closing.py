@@ -42,7 +42,7 @@ class ByRow:
         """Return values by row, ``missing`` for the jobs that were not flown."""
         values = np.asarray(values)
         if self.is_same:
-            return values if kind is None else values.astype(kind)
+            return values if kind is None else values.astype(kind, copy=False)
         result = np.full(self.total, missing, dtype=values.dtype if kind is None else kind)
         result[self.rows] = values
         return result

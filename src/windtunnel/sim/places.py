@@ -35,10 +35,11 @@ def places(
         never = np.zeros(len(offsets), dtype=np.int64)
         return {"node_offset": never, "nodes": nowhere, "node_gpus": nowhere}
     nodes, grants = pairs
-    offsets = offsets.astype(np.int64)
+    offsets = offsets.astype(np.int64, copy=False)
+    nodes = nodes.astype(np.int32, copy=False)
     if not problem.devices:
         gpus = grants.astype(np.int32)
-        return {"node_offset": offsets, "nodes": nodes.astype(np.int32), "node_gpus": gpus}
+        return {"node_offset": offsets, "nodes": nodes, "node_gpus": gpus}
     # Tasks of one job on one node are next to each other: they become one entry.
     first = np.ones(len(nodes), dtype=bool)
     first[1:] = nodes[1:] != nodes[:-1]
@@ -50,7 +51,7 @@ def places(
     milli, tasks = _of_grants(problem, kind, grants, begin, grants_of)
     found = {
         "node_offset": joined,
-        "nodes": nodes[begin].astype(np.int32),
+        "nodes": nodes[begin],
         "node_gpus": milli / MILLI,
         "node_tasks": tasks.astype(np.int32),
     }
