@@ -50,7 +50,7 @@ def test_classes_and_instances_stand_for_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "hint"),
     [
         ("rollin", "Did you mean 'rolling'"),
         ("rolling:lst=3", "Did you mean 'last'"),
@@ -63,10 +63,10 @@ def test_classes_and_instances_stand_for_themselves() -> None:
         ("", "unknown name ''"),
     ],
 )
-def test_wrong_words_are_refused_with_what_is_right(word: str, told: str) -> None:
+def test_wrong_words_are_refused_with_what_is_right(word: str, hint: str) -> None:
     with pytest.raises(SpecError) as error:
         resolve_predictor(word)
-    assert told in str(error.value)
+    assert hint in str(error.value)
 
 
 def test_a_thing_that_predicts_nothing_is_refused() -> None:

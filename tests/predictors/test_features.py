@@ -52,7 +52,7 @@ def test_statistics_are_those_of_the_runs_that_had_ended() -> None:
 
 
 @pytest.mark.parametrize(("days", "phases"), [(2.0, 0), (3.0, 1), (15.0, 1), (16.0, 2)])
-def test_hour_and_weekday_are_told_where_the_jobs_cover_them_twice(
+def test_hour_and_weekday_are_given_where_the_jobs_cover_them_twice(
     days: float, phases: int
 ) -> None:
     count = 101

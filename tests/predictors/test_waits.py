@@ -42,11 +42,11 @@ def history(rows: list[tuple[float, float | None, float]], **more: Any) -> WaitH
 
 def test_only_what_had_started_is_known() -> None:
     found = history([(0, 5, 1), (1, 1, 1), (2, 100, 1), (3, None, 1)])
-    told = found.predict(Request(1, at=10.0), level=0.8)
-    assert (told.alike, told.quantiles[50], told.quantiles[90]) == (2, 1.0, 5.0)
-    assert (told.low, told.high) == (1.0, 5.0)
-    assert (told.queued_jobs, told.queued_gpus, told.held_gpus) == (2, 2.0, 2.0)
-    assert told.largest == 1.0
+    wait = found.predict(Request(1, at=10.0), level=0.8)
+    assert (wait.alike, wait.quantiles[50], wait.quantiles[90]) == (2, 1.0, 5.0)
+    assert (wait.low, wait.high) == (1.0, 5.0)
+    assert (wait.queued_jobs, wait.queued_gpus, wait.held_gpus) == (2, 2.0, 2.0)
+    assert wait.largest == 1.0
     with pytest.raises(SpecError, match="no GPU job had started"):
         found.predict(Request(1, at=1.0), level=0.8)
     assert found.predict(Request(1, at=10.0), level=float("inf")).high == float("inf")
@@ -58,9 +58,9 @@ def test_requests_like_it_come_first() -> None:
     vcs = ["b" if k % 2 else "a" for k in range(len(rows))]
     vcs[4] = "c"
     found = history(rows, vc=vcs)
-    told = [found.predict(Request(1, 1e6, vc=name), 0.8) for name in "abc"]
-    assert [one.quantiles[50] for one in told[:2]] == [9.0, 1.0]
-    assert [one.by for one in told] == [*[("size", "vc", "queue")] * 2, ("size", "queue")]
+    predicted = [found.predict(Request(1, 1e6, vc=name), 0.8) for name in "abc"]
+    assert [one.quantiles[50] for one in predicted[:2]] == [9.0, 1.0]
+    assert [one.by for one in predicted] == [*[("size", "vc", "queue")] * 2, ("size", "queue")]
     with pytest.raises(SpecError, match="Did you mean"):
         found.predict(Request(1, 1e6, vc="A"), 0.8)
 
@@ -88,10 +88,10 @@ def test_the_future_changes_no_prediction() -> None:
     tests = [wait_backtest(found, until=cut, held_back=3 * DAY) for found in (one, other)]
     levels = [test.level_at(cut) for test in tests]
     assert levels[0] == pytest.approx(levels[1], abs=0.02)
-    told = [
+    predicted = [
         found.predict(request, level) for found, level in zip((one, other), levels, strict=True)
     ]
-    assert told[0].quantiles == told[1].quantiles
+    assert predicted[0].quantiles == predicted[1].quantiles
 
 
 _WAITS = st.lists(st.integers(0, 20), min_size=1, max_size=40)
@@ -121,10 +121,10 @@ def test_too_few_scores_give_no_interval() -> None:
 @pytest.mark.slow
 def test_eighty_per_cent_of_a_held_back_month_of_the_twin() -> None:
     found = WaitHistory(open_trace("synthetic:seren", jobs=60_000).jobs)
-    told = wait_backtest(found, coverage=0.8, held_back=30 * DAY).summary()
-    assert told["n"] >= 10_000
-    assert 0.75 <= told["covered"] <= 0.85
-    assert told["unbounded"] == 0
+    summary = wait_backtest(found, coverage=0.8, held_back=30 * DAY).summary()
+    assert summary["n"] >= 10_000
+    assert 0.75 <= summary["covered"] <= 0.85
+    assert summary["unbounded"] == 0
 
 
 def test_eighty_per_cent_where_waits_depend_on_the_queue() -> None:
@@ -139,9 +139,9 @@ def test_eighty_per_cent_where_waits_depend_on_the_queue() -> None:
             start = max(now, free)
             free = start + float(rng.exponential(60))
             rows.append((now, start - now, 1.0))
-    told = wait_backtest(history(rows), held_back=10 * DAY).summary()
-    assert told["n"] > 1000
-    assert 0.75 <= told["covered"] <= 0.85
+    summary = wait_backtest(history(rows), held_back=10 * DAY).summary()
+    assert summary["n"] > 1000
+    assert 0.75 <= summary["covered"] <= 0.85
 
 
 def test_what_cannot_be_asked() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WITHIN: tuple[int, ...] = (10, 25, 50, 100)
 #: Percentiles of the log ratio.
 LOG_RATIO_PERCENTS: tuple[int, ...] = (5, 25, 50, 75, 95)
-#: Relative errors at which their distribution is told.
+#: Relative errors at which their distribution is given.
 ERROR_GRID: tuple[float, ...] = (
     *(0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75),
     *(1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0),

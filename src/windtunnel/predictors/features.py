@@ -6,9 +6,9 @@ the past only: Prokhorenkova et al., CatBoost, NeurIPS 2018, section 3.2, with t
 of time). They are noted once, when a job is first seen, and are the same whether the job is
 predicted or, later, learnt from: no job sees its own target, nor one that was not known yet.
 
-Hour and weekday of the submission are told only where the jobs to learn from cover two days, or two
-weeks. The last jobs that ended were submitted within a few days, but for those that ran for long:
-on a weekday outside of these days there are none but the long ones, and a tree would take the
+Hour and weekday of the submission are given only where the jobs to learn from cover two days, or
+two weeks. The last jobs that ended were submitted within a few days, but for those that ran for
+long: on a weekday outside of these days there are none but the long ones, and a tree would take the
 weekday for a sign of length.
 
 Where the tree is to see identities instead (`Ranks`), a name becomes its place among all names in
@@ -156,11 +156,11 @@ def _encoded(jobs: pa.Table, name: str) -> tuple[np.ndarray, list[Any]]:
 SMOOTHING = 1.0
 _DAY, _WEEK = 86400.0, 7 * 86400.0
 _CYCLES = (_DAY, _WEEK)
-#: Cycles that the middle nine tenths of the jobs to learn from cover, for their phase to be told.
+#: Cycles that the middle nine tenths of the jobs to learn from cover, for their phase to be given.
 _COVERED = 2
 _MIDDLE = (0.05, 0.95)
 _NUMBERS = ("num_gpus", "num_tasks", "num_cpus", "mem_gib", "estimate", "priority")
-#: The names whose past runs a job is told about, the finest first.
+#: The names whose past runs are numbers of a job, the finest first.
 _NAMES: tuple[tuple[str, ...], ...] = (
     *(("template",), ("user", "num_gpus"), ("user",), ("vc",), ("workload",), ("gpu_type",)),
 )

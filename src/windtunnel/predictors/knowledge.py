@@ -20,7 +20,7 @@ from windtunnel.predictors.features import numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: When a duration is known: at the recorded end, as far as that can be told from what is recorded,
+#: When a duration is known: at the recorded end, as far as that follows from what is recorded,
 #: and else at submit + duration; at the recorded end only; or always at submit + duration.
 KNOWN_AFTER: tuple[str, ...] = ("recorded", "end", "submit+duration")
 #: Jobs that had not ended when the trace was taken: their durations are not known.

@@ -149,11 +149,11 @@ def wait_backtest(
             middle[place] = waits[cuts[PERCENTS.index(50)]]
     is_judged = np.arange(len(rows)) >= len(rows) - len(judged)
     is_judged &= ~np.isnan(low)
-    told = np.flatnonzero(~np.isnan(scores))
-    told = told[np.argsort(starts[told], kind="stable")]
+    scored = np.flatnonzero(~np.isnan(scores))
+    scored = scored[np.argsort(starts[scored], kind="stable")]
     return WaitBacktest(
         *(history, coverage, begin, rows[is_judged], low[is_judged], high[is_judged]),
-        *(middle[is_judged], below[is_judged], scores[told], starts[told]),
+        *(middle[is_judged], below[is_judged], scores[scored], starts[scored]),
     )
 
 

@@ -11,7 +11,7 @@ whose upper end makes up for a lower end that holds many equal waits (most are 0
 is taken whose c is the conformal quantile of the scores of earlier requests: the least c whose
 interval held each one's wait (nested conformal prediction: Gupta, Kuchibhotla, Ramdas, *Pattern
 Recognition* 127, 2022). Every number comes from jobs that had started before; a request that still
-waits tells nothing yet, so that waits are told too short while a queue grows.
+waits tells nothing yet, so that waits are predicted too short while a queue grows.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 QUEUES: tuple[float, ...] = (0, 8, 64, 512)
 #: So many of the latest waits are a request's distribution, and so many must be known.
 LAST, LEAST = 1000, 100
-#: Quantiles that are told.
+#: Quantiles of a predicted wait.
 PERCENTS: tuple[int, ...] = (10, 25, 50, 75, 90)
 #: Levels among which a score lies.
 _LEVELS = np.arange(1, 200) / 200
 #: So many of the latest scores calibrate, and so many must be known for an interval.
 _SCORES, _LEAST_SCORES = 4000, 50
-#: What a request may be told by, the most alike first; each is a choice of the code's columns.
+#: What jobs like a request share with it, the most alike first; each is a choice of the code's
+#: columns.
 _KEYS: tuple[tuple[str, ...], ...] = (
     ("size", "vc", "user", "queue"),
     ("size", "vc", "queue"),
@@ -301,7 +302,7 @@ LIKE_LIMIT = 2.0
 def jobs_alike(
     jobs: pa.Table, wanted: Mapping[str, str | None], limit: float | None = None
 ) -> pa.Table:
-    """Return the jobs that a request is told by.
+    """Return the jobs from which a request's wait is predicted.
 
     Args:
         wanted: column -> word that they have in it, in any case; None = any.
