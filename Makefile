@@ -123,8 +123,8 @@ test-slow: $(STAMP)
 	  --ignore tests/properties -o faulthandler_timeout=900
 
 # Random calls of every command: of a seed that stays, and beside it of one that is new with each
-# change, so that a change is judged by the same calls wherever, and however often. A failure is told
-# with the command that makes the call again.
+# change, so that a change is judged by the same calls wherever, and however often. A failure is
+# printed with the command that makes the call again.
 test-fuzz: $(STAMP)
 	calls="$(BIN)/python tests/fuzz/judged.py --calls 5000 --seconds 120"; \
 	  $$calls --seed fixed & fixed=$$!; \

@@ -137,7 +137,7 @@ def _compiles(command: list[str]) -> bool:
         source = Path(folder, "probe.c")
         source.write_text("#include <stdlib.h>\nint probe(void) { return abs(-1); }\n")
         words = [*command, "-shared", "-fPIC", str(source), "-o", str(Path(folder, "probe.so"))]
-        made = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - as told
+        made = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - our own words
         return made.returncode == 0
 
 

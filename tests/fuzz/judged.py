@@ -124,19 +124,19 @@ def _made(call: Call) -> dict[str, bytes]:
 def lost_rows(call: Call, room: Path) -> str:
     """Return which jobs of ``jobs.csv`` are in no count that a call tells; empty = none.
 
-    Each is kept or told as dropped, has one fate, and is a row of the file that was written.
+    Each is kept or reported as dropped, has one fate, and is a row of the file that was written.
 
     Args:
         call: it ended well, and was asked for JSON.
         room: where it was made.
     """
     try:
-        told = json.loads((room / ".out").read_text("utf-8"))
+        answer = json.loads((room / ".out").read_text("utf-8"))
     except ValueError as error:
         return f"no JSON: {error}"
-    if not isinstance(told, dict):
+    if not isinstance(answer, dict):
         return ""
-    about = told["trace"] if isinstance(told.get("trace"), dict) else told
+    about = answer["trace"] if isinstance(answer.get("trace"), dict) else answer
     kept = about.get("num_jobs", about.get("rows_out"))
     if about.get("source") == "jobs.csv" and call.rows is not None and "dropped" in about:
         read, dropped = about.get("rows_read", about.get("rows_in")), sum(about["dropped"].values())
@@ -144,19 +144,19 @@ def lost_rows(call: Call, room: Path) -> str:
             return f"of {call.rows} rows {read} were read, {dropped} dropped, {kept} kept"
     if call.words[0] not in {"simulate", "convert"} or "--window" in call.words:
         return ""  # who is submitted outside a window is flown, and in no count
-    return _lost_jobs(told, kept, room)
+    return _lost_jobs(answer, kept, room)
 
 
-def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
+def _lost_jobs(answer: dict[str, Any], kept: int, room: Path) -> str:
     """Return how many of a trace's jobs have no fate, or no row of the file that was written."""
-    fates = [told[name] for name in FATES if name in told]
+    fates = [answer[name] for name in FATES if name in answer]
     if fates and sum(fates) != kept:
         return f"fates of {sum(fates)} jobs of {kept}"
-    if str(told.get("out")).endswith(".csv") and told.get("to") != "parquet":
-        with (room / told["out"]).open(encoding="utf-8", newline="") as file:
+    if str(answer.get("out")).endswith(".csv") and answer.get("to") != "parquet":
+        with (room / answer["out"]).open(encoding="utf-8", newline="") as file:
             rows = sum(not line[0].startswith(";") for line in csv.reader(file))
             written = (
-                rows if told.get("to") == "swf" else rows - 1
+                rows if answer.get("to") == "swf" else rows - 1
             )  # only that has no line of names
         return "" if written == kept else f"{written} rows were written of {kept}"
     return ""

@@ -64,7 +64,7 @@ def test_in_every_world_a_call_is_made_and_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told", "failed"),
+    ("command", "answer", "failed"),
     [
         ("describe", {"trace": {**ABOUT, "num_jobs": 3, "rows_read": 3}}, ""),
         ("describe", {"trace": {**ABOUT, "num_jobs": 2, "rows_read": 3}}, "of 3 rows 3 were read"),
@@ -95,10 +95,10 @@ def test_in_every_world_a_call_is_made_and_judged() -> None:
     ],
 )
 def test_a_lost_row_is_a_failure(
-    tmp_path: Path, command: str, told: dict[str, Any], failed: str
+    tmp_path: Path, command: str, answer: dict[str, Any], failed: str
 ) -> None:
     (tmp_path / "out.csv").write_text("; a comment of SWF\njob_id\na\n")
-    (tmp_path / ".out").write_text(json.dumps(told))
+    (tmp_path / ".out").write_text(json.dumps(answer))
     found = lost_rows(Call((command, "jobs.csv", "--json"), {}, 3), tmp_path)
     assert found.startswith(failed)
     assert bool(found) == bool(failed)
@@ -106,8 +106,8 @@ def test_a_lost_row_is_a_failure(
 
 def test_a_parquet_file_of_an_odd_name_is_not_read_as_csv(tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_bytes(b"PAR1\xc0")
-    told = {**ABOUT, "rows_in": 3, "rows_out": 3, "out": "out.csv", "to": "parquet"}
-    (tmp_path / ".out").write_text(json.dumps(told))
+    answer = {**ABOUT, "rows_in": 3, "rows_out": 3, "out": "out.csv", "to": "parquet"}
+    (tmp_path / ".out").write_text(json.dumps(answer))
     assert not lost_rows(Call(("convert", "jobs.csv", "--json"), {}, 3), tmp_path)
 
 

@@ -65,7 +65,7 @@ def simulate_llm(
     if not costs_time:
         raise SpecError("cost", "an iteration takes no time; expected more than 0 s of each.")
     gpus = np.concatenate([np.full(pool.replicas, pool.gpus) for pool in pools])
-    return LlmOutcome(requests=requests, model=model, replica=sent_to, gpus=gpus, **fleet.told())
+    return LlmOutcome(requests=requests, model=model, replica=sent_to, gpus=gpus, **fleet.data())
 
 
 def _settings(model: LlmModel, pools: list[Pool]) -> dict[str, np.ndarray]:

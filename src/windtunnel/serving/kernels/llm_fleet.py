@@ -209,7 +209,7 @@ class LlmFleet:
         self.last_minute = 0
         self.clock = EventQueue(slots + self.links)
 
-    def told(self) -> dict[str, numpy.ndarray]:
+    def data(self) -> dict[str, numpy.ndarray]:
         """Return what became of requests and replicas, as `LlmOutcome` names it."""
         return {
             "first_token": numpy.asarray(self.first),
@@ -223,7 +223,7 @@ class LlmFleet:
             "peak_blocks": numpy.asarray(self.total) - numpy.asarray(self.least_free),
             "prefill_tokens": self.prefilled,
             "gap_total": self.gaps.total,
-            **dict(zip(("gaps", "gap_counts"), self.gaps.told(), strict=True)),
+            **dict(zip(("gaps", "gap_counts"), self.gaps.data(), strict=True)),
         }
 
     @compiled

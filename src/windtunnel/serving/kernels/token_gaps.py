@@ -97,7 +97,7 @@ class TokenGaps:
         for k in range(rows.shape[0]):
             self.put(rows[k, 0], rows[k, 1])
 
-    def told(self) -> tuple[numpy.ndarray, numpy.ndarray]:
+    def data(self) -> tuple[numpy.ndarray, numpy.ndarray]:
         """Return the gaps, s, ascending, and how often each occurred."""
         rows = numpy.asarray(self.rows)
         rows = rows[rows[:, 0] >= 0]
