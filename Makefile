@@ -39,7 +39,7 @@ help:
 	@echo "make test-engines  engine and reference on thousands of random runs"
 	@echo "make test-slow  all cases and random examples, killed studies, bad files, twins of full size"
 	@echo "make test-fuzz  random calls of every command, with odd values and damaged files"
-	@echo "make test-hostile  these, a read-only root, a full disk, kills, other Pythons"
+	@echo "make test-hostile  these, a read-only root, a full disk, kills"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
@@ -48,7 +48,7 @@ help:
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
 	@echo "make docs   these pages and the reference from docstrings, in build/docs"
-	@echo "make dist   a source archive and a wheel, in dist; make test-dist tries them"
+	@echo "make dist   a source archive and a wheel, in dist; make test-dist tries them on each Python"
 	@echo "make lock   resolve requirements.lock again (needs network)"
 
 $(PACKAGES_STAMP): requirements.lock requirements-compiler.lock
@@ -131,14 +131,9 @@ test-fuzz: $(STAMP)
 	  $$calls --seed "$$(git rev-parse --short 'HEAD^{tree}' 2>/dev/null || date)"; new=$$?; \
 	  wait $$fixed && exit $$new
 
-# A hostile world: no rights, no home, a read-only root, a full disk, kills; the other Pythons.
+# A hostile world: no rights, no home, a read-only root, a full disk, kills.
 test-hostile: $(STAMP) test-fuzz
 	$(BIN)/python -m pytest $(TWO) -rs -m slow -o faulthandler_timeout=900 tests/hostile
-	@ls dist/*.whl >/dev/null 2>&1 || $(MAKE) dist
-	@for python in python3.11 python3.12 python3.13 python3.14; do \
-	  if $$python -c 'import ensurepip' 2>/dev/null; then $$python scripts/try_wheel.py || exit 1; \
-	  else echo "There is no $$python with ensurepip here: the wheel is not tried on it."; fi; \
-	done
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)
@@ -176,8 +171,14 @@ docs: $(DOCS_STAMP)
 dist: $(STAMP)
 	$(BIN)/python scripts/dist.py
 
+# One wheel for all Pythons: tried on this one, and on the others that are here.
 test-dist: dist
 	$(PYTHON) scripts/try_wheel.py
+	@for python in python3.11 python3.12 python3.13 python3.14; do \
+	  if [ "$$($$python --version 2>/dev/null)" = "$$($(PYTHON) --version)" ]; then continue; fi; \
+	  if $$python -c 'import ensurepip' 2>/dev/null; then $$python scripts/try_wheel.py || exit 1; \
+	  else echo "There is no $$python with ensurepip here: the wheel is not tried on it."; fi; \
+	done
 
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

@@ -36,6 +36,7 @@ WHAT = {
     "requirements-docs.lock": [PROJECT, "--extra", "docs", "--constraint", MAIN],
     "requirements-browser.lock": [
         *(PROJECT, "--extra", "lab", "--extra", "browser", "--constraint", MAIN),
+        *("--constraint", "requirements-docs.lock"),
     ],
     "requirements-compiler.lock": ["scripts/compiler.in"],
 }
