@@ -253,7 +253,7 @@ class Rows(dict[str, Any]):
         self.lines = np.asarray(self.lines)[rows]
         self.update({name: cells.take(pa.array(rows)) for name, cells in self.items()})
 
-    def ones(self) -> pa.Array:
+    def ones(self) -> pa.Int32Array:
         """Return a gang size of one for every row."""
         return pa.array(np.ones(self.count, np.int32))
 
