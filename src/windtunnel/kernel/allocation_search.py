@@ -31,7 +31,7 @@ class AllocationSearch:
     Attributes:
         jobs: number of jobs, in the order in which they keep GPUs that others want, too.
         nodes: number of nodes.
-        room: GPUs of a node.
+        node_gpus: GPUs of a node.
         size: states that live on.
         avoid: whether two jobs on several nodes may not share one.
         base: state in force, GPUs by job and node.
@@ -47,7 +47,7 @@ class AllocationSearch:
 
     jobs: cython.longlong
     nodes: cython.longlong
-    room: cython.int
+    node_gpus: cython.int
     size: cython.longlong
     avoid: cython.bint
     word: cython.ulonglong
@@ -73,14 +73,14 @@ class AllocationSearch:
         most: cython.int[::1],
         worth: cython.double[:, :, ::1],
         kept: cython.double[::1],
-        room: int,
+        node_gpus: int,
         *,
         avoid: bool,
         size: int,
         seed: int,
     ) -> None:
         self.base, self.most, self.worth, self.kept = base, most, worth, kept
-        self.jobs, self.nodes, self.room = base.shape[0], base.shape[1], room
+        self.jobs, self.nodes, self.node_gpus = base.shape[0], base.shape[1], node_gpus
         self.avoid, self.size, self.word = avoid, size, seed
         places: cython.longlong = 2 * size
         self.rows = numpy.zeros((places, self.jobs, self.nodes), numpy.int32)
@@ -223,7 +223,7 @@ class AllocationSearch:
             for m in range(self.nodes):
                 self.used[m] += self.rows[place, j, m]
         for m in range(self.nodes):
-            if self.used[m] >= self.room:
+            if self.used[m] >= self.node_gpus:
                 continue
             on = 0
             for j in range(self.jobs):
@@ -231,7 +231,9 @@ class AllocationSearch:
             own = some + (1.0 - some) / on if on else some
             for j in range(self.jobs):
                 if self.draw() < (own if self.rows[place, j, m] else some):
-                    self.rows[place, j, m] += self.below(self.room - self.rows[place, j, m] + 1)
+                    self.rows[place, j, m] += self.below(
+                        self.node_gpus - self.rows[place, j, m] + 1
+                    )
 
     @compiled
     def repair(self, place: cython.longlong) -> cython.void:
@@ -256,7 +258,7 @@ class AllocationSearch:
             if total > self.most[j]:
                 self.cut(place, j)
         for m in range(self.nodes):
-            self.used[m] = self.room
+            self.used[m] = self.node_gpus
         for j in range(self.jobs):
             for m in range(self.nodes):
                 if self.rows[place, j, m] > self.used[m]:
@@ -326,7 +328,7 @@ class AllocationSearch:
                 worth *= self.kept[j]
             inverse += 1.0 / (worth + _LEAST_WORTH)
         for m in range(self.nodes):
-            held += self.used[m] * self.room
+            held += self.used[m] * self.node_gpus
         self.fronts.costs[place, 0] = -self.jobs / inverse
         self.fronts.costs[place, 1] = -total / held if held else 0.0
 

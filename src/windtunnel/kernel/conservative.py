@@ -23,7 +23,7 @@ from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
 from windtunnel.kernel.promise_search import PromiseSearch
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
-from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.risen import Risen
 from windtunnel.kernel.rises import Rises
 from windtunnel.kernel.state import STATE_WAITING, State
@@ -288,7 +288,7 @@ class ConservativeRule(PreemptingRule):
         entry: cython.int
         for place in range(self.state.expects.used):
             for at in range(self.state.expects.length[self.state.expects.block[place]]):
-                entry = self.state.expects.block[place] * RANKED_ROOM + at
+                entry = self.state.expects.block[place] * RANKED_CAPACITY + at
                 if self.state.expects.key[entry] > self.state.now:
                     return
                 job = self.state.expects.job[entry]

@@ -20,7 +20,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
-from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.state import State
 
 
@@ -54,7 +54,7 @@ class EasyRule(PreemptingRule):
     place: cython.int[::1]
     heap: cython.int[::1]
     num_heap: cython.int
-    heap_room: cython.int
+    heap_capacity: cython.int
     beside: Free
     shadow: cython.double
     left: cython.longlong
@@ -77,13 +77,13 @@ class EasyRule(PreemptingRule):
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.long_refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.place = numpy.zeros(lines, dtype=numpy.int32)
-        self.heap_room = lines
+        self.heap_capacity = lines
         self.heap = numpy.zeros(lines, dtype=numpy.int32)
         self.beside = state.free.twin()
 
-    def _grow_heap(self, room: int) -> None:
-        self.heap_room = 2 * room
-        self.heap = numpy.zeros(self.heap_room, dtype=numpy.int32)
+    def _grow_heap(self, capacity: int) -> None:
+        self.heap_capacity = 2 * capacity
+        self.heap = numpy.zeros(self.heap_capacity, dtype=numpy.int32)
 
     @compiled
     def decide(self) -> cython.void:
@@ -260,7 +260,7 @@ class EasyRule(PreemptingRule):
 
     @compiled
     def _entry(self, block: cython.int, index: cython.int) -> cython.int:
-        return self.state.expects.block[block] * RANKED_ROOM + index
+        return self.state.expects.block[block] * RANKED_CAPACITY + index
 
     @compiled
     def _expected(self, block: cython.int, index: cython.int) -> cython.double:
@@ -475,7 +475,7 @@ class EasyRule(PreemptingRule):
         line: cython.int
         cell: cython.longlong
         self.num_heap = 0
-        if self.lines.count > self.heap_room:
+        if self.lines.count > self.heap_capacity:
             with cython.gil:
                 self._grow_heap(self.lines.count)
         for top in range(self.lines.num_tops):

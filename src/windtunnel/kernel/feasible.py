@@ -26,7 +26,7 @@ from windtunnel.kernel.free_tree import FreeTree
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.preemption import Preemption, preemption_longer
-from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.state import State
 
 
@@ -57,14 +57,14 @@ class Feasible(Preemption):
     halted_key: cython.double[::1]
     num_halted: cython.int
     next_halted: cython.int
-    halted_room: cython.int
+    halted_capacity: cython.int
     given: cython.int[::1]
     num_given: cython.int
-    given_room: cython.int
+    given_capacity: cython.int
     places: Pairs
     chosen_begin: cython.longlong[::1]
     chosen_kind: cython.int[::1]
-    chosen_room: cython.int
+    chosen_capacity: cython.int
     needed: cython.int
     spare: cython.longlong
     stamp: cython.longlong
@@ -97,7 +97,7 @@ class Feasible(Preemption):
         self.refused = numpy.full(lines, -1, dtype=numpy.int32)
         self.refused_stamp = numpy.full(lines, -1, dtype=numpy.int64)
         self.out = numpy.full(lines, -1, dtype=numpy.int64)
-        self.halted_room = self.given_room = self.chosen_room = 0
+        self.halted_capacity = self.given_capacity = self.chosen_capacity = 0
         self.halted = self.given = self.chosen_kind = numpy.zeros(0, dtype=numpy.int32)
         self.halted_key, self.chosen_begin = numpy.zeros(0), numpy.zeros(0, dtype=numpy.int64)
         self._grow_halted()
@@ -106,18 +106,18 @@ class Feasible(Preemption):
         self.version = -1
 
     def _grow_halted(self) -> None:
-        self.halted_room = 2 * self.halted_room + 64
-        self.halted = preemption_longer(self.halted, self.halted_room, numpy.int32)
-        self.halted_key = preemption_longer(self.halted_key, self.halted_room, numpy.float64)
+        self.halted_capacity = 2 * self.halted_capacity + 64
+        self.halted = preemption_longer(self.halted, self.halted_capacity, numpy.int32)
+        self.halted_key = preemption_longer(self.halted_key, self.halted_capacity, numpy.float64)
 
     def _grow_given(self) -> None:
-        self.given_room = 2 * self.given_room + 256
-        self.given = preemption_longer(self.given, self.given_room, numpy.int32)
+        self.given_capacity = 2 * self.given_capacity + 256
+        self.given = preemption_longer(self.given, self.given_capacity, numpy.int32)
 
     def _grow_chosen(self) -> None:
-        self.chosen_room = 2 * self.chosen_room + 64
-        self.chosen_begin = preemption_longer(self.chosen_begin, self.chosen_room, numpy.int64)
-        self.chosen_kind = preemption_longer(self.chosen_kind, self.chosen_room, numpy.int32)
+        self.chosen_capacity = 2 * self.chosen_capacity + 64
+        self.chosen_begin = preemption_longer(self.chosen_begin, self.chosen_capacity, numpy.int64)
+        self.chosen_kind = preemption_longer(self.chosen_kind, self.chosen_capacity, numpy.int32)
 
     @compiled
     def began(self, job: cython.int) -> cython.void:
@@ -279,7 +279,7 @@ class Feasible(Preemption):
     def _take_place(self, job: cython.int) -> cython.void:
         """Choose a job for where ``free.place`` says."""
         begin: cython.longlong = self.places.count
-        if self.num_chosen == self.chosen_room:
+        if self.num_chosen == self.chosen_capacity:
             with cython.gil:
                 self._grow_chosen()
         self.chosen_begin[self.num_chosen] = begin
@@ -380,7 +380,7 @@ class Feasible(Preemption):
             number = self.ranks.block[place]
             index = self.ranks.at_index if place == self.ranks.at_place else 0
             while index < self.ranks.length[number]:
-                job = self.ranks.job[number * RANKED_ROOM + index]
+                job = self.ranks.job[number * RANKED_CAPACITY + index]
                 if not self.is_stopped[job]:
                     self._give(job)
                     self._note_given(job)
@@ -388,7 +388,7 @@ class Feasible(Preemption):
 
     @compiled
     def _note_given(self, job: cython.int) -> cython.void:
-        if self.num_given == self.given_room:
+        if self.num_given == self.given_capacity:
             with cython.gil:
                 self._grow_given()
         self.given[self.num_given] = job
@@ -406,7 +406,7 @@ class Feasible(Preemption):
             number = self.ranks.block[place]
             index = self.ranks.length[number] - 1
             while index >= (self.ranks.at_index if place == self.ranks.at_place else 0):
-                victim = self.ranks.job[number * RANKED_ROOM + index]
+                victim = self.ranks.job[number * RANKED_CAPACITY + index]
                 if not self.is_stopped[victim]:
                     self._give(victim)
                     self._note_given(victim)
@@ -434,7 +434,7 @@ class Feasible(Preemption):
         """Note that a running job is stopped, at its rank among those."""
         place: cython.int = self.num_halted
         key: cython.double = self.stored[job] - self.shift()
-        if place == self.halted_room:
+        if place == self.halted_capacity:
             with cython.gil:
                 self._grow_halted()
         while place > self.next_halted and (

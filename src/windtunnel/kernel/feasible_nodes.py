@@ -14,7 +14,7 @@ import numpy
 
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
+from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.state import State
 
 
@@ -104,7 +104,7 @@ class VictimsOnNodes:
         needed: cython.int = 0
         self._begin_trial(kind)
         while place >= self.ranks.at_place:
-            entry = self.ranks.block[place] * RANKED_ROOM
+            entry = self.ranks.block[place] * RANKED_CAPACITY
             least = self.ranks.at_index if place == self.ranks.at_place else 0
             index = self.ranks.length[self.ranks.block[place]] - 1
             while index >= least:

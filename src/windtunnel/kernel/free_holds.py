@@ -43,7 +43,7 @@ class Holds:
     groups: cython.int
     count: cython.int
     size: cython.int
-    room: cython.int
+    capacity: cython.int
     access: cython.int
     times: cython.int[::1]
     hidden: cython.longlong[::1]
@@ -65,22 +65,22 @@ class Holds:
         self.may = may.reshape(-1)
         self._clear(16)
 
-    def _clear(self, room: int) -> None:
+    def _clear(self, capacity: int) -> None:
         self.count = self.size = self.access = 0
-        self.room = room
+        self.capacity = capacity
         self.times = numpy.zeros(self.nodes, dtype=numpy.int32)
         self.hidden = numpy.zeros(self.words, dtype=numpy.int64)
         self.shown = numpy.zeros(self.words, dtype=numpy.int64)
         self.seen = numpy.zeros(self.words, dtype=numpy.int64)
-        self.node = numpy.zeros(room, dtype=numpy.int32)
-        self.group = numpy.zeros(room, dtype=numpy.int32)
+        self.node = numpy.zeros(capacity, dtype=numpy.int32)
+        self.group = numpy.zeros(capacity, dtype=numpy.int32)
 
     def twin(self) -> Holds:
         """Return an equal list for another state of the same cluster."""
         twin: Holds = Holds.__new__(Holds)
         twin.nodes, twin.words, twin.groups = self.nodes, self.words, self.groups
         twin.may = self.may
-        twin._clear(self.room)
+        twin._clear(self.capacity)
         twin.copy_from(self)
         return twin
 
@@ -89,9 +89,9 @@ class Holds:
         return [(self.node[at], self.group[at]) for at in range(self.size)]
 
     def _grow(self, least: int) -> None:
-        self.room = least + least // 2 + 16
-        self.node = numpy.resize(numpy.asarray(self.node), self.room)
-        self.group = numpy.resize(numpy.asarray(self.group), self.room)
+        self.capacity = least + least // 2 + 16
+        self.node = numpy.resize(numpy.asarray(self.node), self.capacity)
+        self.group = numpy.resize(numpy.asarray(self.group), self.capacity)
 
     @compiled
     def copy_from(self, other: Holds) -> cython.void:
@@ -99,7 +99,7 @@ class Holds:
         if self.size == 0 and other.size == 0:
             self.access = other.access
             return
-        if self.room < other.size:
+        if self.capacity < other.size:
             with cython.gil:
                 self._grow(other.size)
         for at in range(other.size):
@@ -115,7 +115,7 @@ class Holds:
     @compiled
     def add(self, node: cython.int, group: cython.int) -> cython.bint:
         """Withhold a node once more; return whether nothing withheld it before."""
-        if self.size == self.room:
+        if self.size == self.capacity:
             with cython.gil:
                 self._grow(self.size)
         self.node[self.size] = node

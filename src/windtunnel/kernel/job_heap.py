@@ -22,7 +22,7 @@ class JobHeap:
     """
 
     count: cython.int
-    room: cython.int
+    capacity: cython.int
     time: cython.double[::1]
     order: cython.int[::1]
     job: cython.int[::1]
@@ -30,17 +30,17 @@ class JobHeap:
 
     def __init__(self, num_jobs: int) -> None:
         self.count = 0
-        self.room = 64
-        self.time = numpy.empty(self.room)
-        self.order = numpy.empty(self.room, dtype=numpy.int32)
-        self.job = numpy.empty(self.room, dtype=numpy.int32)
+        self.capacity = 64
+        self.time = numpy.empty(self.capacity)
+        self.order = numpy.empty(self.capacity, dtype=numpy.int32)
+        self.job = numpy.empty(self.capacity, dtype=numpy.int32)
         self.at = numpy.full(max(num_jobs, 1), -1, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = self.room * 2
-        self.time = numpy.resize(numpy.asarray(self.time), self.room)
-        self.order = numpy.resize(numpy.asarray(self.order), self.room)
-        self.job = numpy.resize(numpy.asarray(self.job), self.room)
+        self.capacity = self.capacity * 2
+        self.time = numpy.resize(numpy.asarray(self.time), self.capacity)
+        self.order = numpy.resize(numpy.asarray(self.order), self.capacity)
+        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
 
     @compiled
     def _rise(
@@ -93,7 +93,7 @@ class JobHeap:
     @compiled
     def push(self, time: cython.double, order: cython.int, job: cython.int) -> cython.void:
         """Add a job."""
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.count += 1

@@ -20,22 +20,22 @@ class JobList:
     """
 
     count: cython.int
-    room: cython.int
+    capacity: cython.int
     job: cython.int[::1]
 
     def __init__(self) -> None:
         self.count = 0
-        self.room = 64
-        self.job = numpy.zeros(self.room, dtype=numpy.int32)
+        self.capacity = 64
+        self.job = numpy.zeros(self.capacity, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = 2 * self.room
-        self.job = numpy.resize(numpy.asarray(self.job), self.room)
+        self.capacity = 2 * self.capacity
+        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
 
     @compiled
     def add(self, job: cython.int) -> cython.void:
         """Append a job."""
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.job[self.count] = job

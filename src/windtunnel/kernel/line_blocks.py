@@ -53,7 +53,7 @@ class LineBlocks:
     first_block: cython.int[::1]
     first_reach: cython.int[::1]
     most_span: cython.double[::1]
-    room: cython.longlong
+    capacity: cython.longlong
     least_span: cython.double[::1]
     first_start: cython.double[::1]
     last_start: cython.double[::1]
@@ -67,11 +67,11 @@ class LineBlocks:
         self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
 
-    def _grow_blocks(self, room: int) -> None:
-        self.room = 2 * room
-        self.least_span = numpy.zeros(2 * room)
-        self.first_start = numpy.zeros(2 * room)
-        self.last_start = numpy.zeros(2 * room)
+    def _grow_blocks(self, capacity: int) -> None:
+        self.capacity = 2 * capacity
+        self.least_span = numpy.zeros(2 * capacity)
+        self.first_start = numpy.zeros(2 * capacity)
+        self.last_start = numpy.zeros(2 * capacity)
 
     def _grow_cells(self) -> None:
         self.start_at = numpy.zeros(self.lines.slab.shape[0])
@@ -89,7 +89,7 @@ class LineBlocks:
         reach: cython.int
         most: cython.longlong = (self.lines.count >> BLOCKS_JOBS) + self.lines.num_tops
         reaches: cython.longlong = (self.lines.count >> BLOCKS_REACH) + self.lines.num_tops
-        if most + reaches > self.room:
+        if most + reaches > self.capacity:
             with cython.gil:
                 self._grow_blocks(most + reaches)
         if self.start_at.shape[0] < self.lines.slab.shape[0]:
@@ -202,7 +202,7 @@ class LineBlocks:
     # Who may start earlier.
 
     @compiled
-    def room_of(self, begin: cython.double, end: cython.double) -> cython.double:
+    def longest_in(self, begin: cython.double, end: cython.double) -> cython.double:
         """Return how long jobs are at most that fit into a time, and some more, s."""
         return (
             (end - begin) + BLOCKS_SLACK * (fabs(begin) + fabs(end)) if end < ENDLESS else ENDLESS
@@ -215,7 +215,7 @@ class LineBlocks:
         cell: cython.longlong,
         end: cython.longlong,
         begin: cython.double,
-        room: cython.double,
+        longest: cython.double,
         until: cython.double,
     ) -> cython.longlong:
         """Return the first cell whose job may move to ``begin``, or up to its own place.
@@ -225,7 +225,7 @@ class LineBlocks:
             cell: from where on.
             end: until where.
             begin: jobs that start later count, s.
-            room: if they take that long at most, s;
+            longest: if they take that long at most, s;
             until: or start until then, s.
         """
         group: cython.int
@@ -234,18 +234,18 @@ class LineBlocks:
             if self._begins_reach(line, cell):
                 group = self._reach_of(line, cell)
                 if self.last_start[group] <= begin or (
-                    self.least_span[group] > room and self.first_start[group] > until
+                    self.least_span[group] > longest and self.first_start[group] > until
                 ):
                     cell += 1 << BLOCKS_REACH
                     continue
             last = self._block_end(line, cell, end)
             group = self._block_of(line, cell)
             if self.last_start[group] > begin and (
-                self.least_span[group] <= room or self.first_start[group] <= until
+                self.least_span[group] <= longest or self.first_start[group] <= until
             ):
                 while cell < last:
                     if self.start_at[cell] > begin and (
-                        self.span_at[cell] <= room or self.start_at[cell] <= until
+                        self.span_at[cell] <= longest or self.start_at[cell] <= until
                     ):
                         return cell
                     cell += 1

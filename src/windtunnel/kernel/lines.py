@@ -48,7 +48,7 @@ class Lines:
     first_cell: cython.longlong[::1]
     cells: cython.longlong[::1]
     used: cython.longlong
-    room: cython.longlong
+    capacity: cython.longlong
     slab: cython.int[::1]
     tops: cython.int[::1]
     num_tops: cython.int
@@ -79,8 +79,8 @@ class Lines:
         self.first_cell = numpy.zeros(lines, dtype=numpy.int64)
         self.cells = numpy.zeros(lines, dtype=numpy.int64)
         self.used = 0
-        self.room = 1024
-        self.slab = numpy.empty(self.room, dtype=numpy.int32)
+        self.capacity = 1024
+        self.slab = numpy.empty(self.capacity, dtype=numpy.int32)
         self.tops = numpy.empty(lines, dtype=numpy.int32)
         self.num_tops = 0
         self.at = numpy.full(lines, -1, dtype=numpy.int32)
@@ -104,11 +104,11 @@ class Lines:
 
     # The slab.
 
-    def _renew(self, room: int) -> None:
+    def _renew(self, capacity: int) -> None:
         """Begin an empty slab."""
-        self.room = room
+        self.capacity = capacity
         self.used = 0
-        self.slab = numpy.empty(room, dtype=numpy.int32)
+        self.slab = numpy.empty(capacity, dtype=numpy.int32)
 
     @compiled
     def _repack(self, wanted: cython.longlong) -> cython.void:
@@ -124,7 +124,7 @@ class Lines:
             self.cells[line] = length + length // 4 + 4 if length > 0 else 0
             needed += self.cells[line]
         with cython.gil:
-            self._renew(max(self.room, needed + needed // 2))
+            self._renew(max(self.capacity, needed + needed // 2))
         for line in range(self.num_lines):
             length = self.length[line]
             begin = self.begin[line]
@@ -146,7 +146,7 @@ class Lines:
             self.begin[line] = first
             return
         wanted: cython.longlong = 2 * length + 8
-        if self.used + wanted > self.room:
+        if self.used + wanted > self.capacity:
             self._repack(wanted)
             first = self.first_cell[line]
             if self.begin[line] + length < first + self.cells[line]:

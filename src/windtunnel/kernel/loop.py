@@ -138,16 +138,16 @@ class Simulation:
     sliced: clock_t
     fresh: cython.int[::1]
     num_fresh: cython.int
-    fresh_room: cython.int
+    fresh_capacity: cython.int
     fails_once: cython.char[::1]
     has_fails_once: cython.bint
     failed: list
     num_failed: cython.int
     returns: cython.int
-    notes_room: cython.bint
+    notes_up: cython.bint
     all_units: cython.longlong
     num_up: cython.int
-    up_room: cython.int
+    up_capacity: cython.int
     up_time: cython.double[::1]
     up_units: cython.longlong[::1]
     leads: cython.bint
@@ -177,7 +177,7 @@ class Simulation:
         self.looked = self.sliced = clock()
         self.stride = 1
         self.phase = PHASE_NEXT
-        self.fresh_room = 0
+        self.fresh_capacity = 0
         self.fresh = numpy.zeros(0, dtype=numpy.int32)
         self.failed = []
         self.up_time = numpy.zeros(0)
@@ -256,8 +256,8 @@ class Simulation:
     # Events.
 
     def _grow_fresh(self) -> None:
-        self.fresh_room = 2 * self.fresh_room + 64
-        self.fresh = longer(self.fresh, self.fresh_room)
+        self.fresh_capacity = 2 * self.fresh_capacity + 64
+        self.fresh = longer(self.fresh, self.fresh_capacity)
 
     @compiled
     def _arrive(self) -> cython.void:
@@ -265,7 +265,7 @@ class Simulation:
         job: cython.int = self.arrived
         self.arrived += 1
         if self.arrivals_wait:
-            if self.num_fresh == self.fresh_room:
+            if self.num_fresh == self.fresh_capacity:
                 with cython.gil:
                     self._grow_fresh()
             self.fresh[self.num_fresh] = job
@@ -432,8 +432,8 @@ class Simulation:
     def _go_to_next(self) -> cython.int:
         """Settle rates and move the clock; return why not, or -1."""
         now: cython.double
-        if self.notes_room:
-            self.note_room(self.state.now)
+        if self.notes_up:
+            self.record_up(self.state.now)
         if self.state.has_pace:
             self.state.settle()
         elif self.state.num_rerated > 0:
@@ -573,17 +573,17 @@ class Simulation:
             self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
 
     def _grow_up(self) -> None:
-        self.up_room = 2 * self.up_room + 64
-        self.up_time = longer(self.up_time, self.up_room)
-        self.up_units = longer(self.up_units, self.up_room)
+        self.up_capacity = 2 * self.up_capacity + 64
+        self.up_time = longer(self.up_time, self.up_capacity)
+        self.up_units = longer(self.up_units, self.up_capacity)
 
     @compiled
-    def note_room(self, now: cython.double) -> cython.void:
+    def record_up(self, now: cython.double) -> cython.void:
         """Record the GPU units that are up from ``now`` on, those of reservations included."""
         units: cython.longlong = self.all_units - self.state.free.down()
         if self.num_up > 0 and self.up_units[self.num_up - 1] == units:
             return
-        if self.num_up == self.up_room:
+        if self.num_up == self.up_capacity:
             with cython.gil:
                 self._grow_up()
         self.up_time[self.num_up] = now
@@ -595,8 +595,8 @@ class Simulation:
     def note_up(self, all_units: int) -> None:
         """From now on record which of so many GPU units are up."""
         self.all_units = all_units
-        self.notes_room = True
-        self.note_room(-ENDLESS)
+        self.notes_up = True
+        self.record_up(-ENDLESS)
 
     def ups(self) -> tuple:
         """Return when the GPU units that are up changed, s, and to what."""

@@ -33,7 +33,7 @@ class NodeSteps:
     nodes: cython.int
     columns: cython.int
     stride: cython.int
-    room: cython.longlong
+    capacity: cython.longlong
     first: cython.longlong[::1]
     behind: cython.longlong[::1]
     time: cython.double[::1]
@@ -41,18 +41,18 @@ class NodeSteps:
 
     def __init__(self, num_nodes: int, columns: int, sets: int) -> None:
         self.nodes, self.columns, self.stride = num_nodes, columns, columns + sets
-        self.room = 16
+        self.capacity = 16
         self.time = numpy.zeros(max(num_nodes, 1) * 16)
         self.value = numpy.zeros(max(num_nodes, 1) * 16 * self.stride, dtype=numpy.int64)
         self.first = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         self.behind = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
 
     def _grow(self) -> None:
-        rows, old = max(self.nodes, 1), self.room
-        self.room = 2 * old
-        time = numpy.zeros((rows, self.room))
+        rows, old = max(self.nodes, 1), self.capacity
+        self.capacity = 2 * old
+        time = numpy.zeros((rows, self.capacity))
         time[:, :old] = numpy.asarray(self.time).reshape(rows, old)
-        value = numpy.zeros((rows, self.room * self.stride), dtype=numpy.int64)
+        value = numpy.zeros((rows, self.capacity * self.stride), dtype=numpy.int64)
         value[:, : old * self.stride] = numpy.asarray(self.value).reshape(rows, -1)
         self.time, self.value = time.reshape(-1), value.reshape(-1)
         shift = numpy.arange(rows, dtype=numpy.int64) * old
@@ -62,7 +62,7 @@ class NodeSteps:
     @compiled
     def begin(self, node: cython.int, now: cython.double) -> cython.longlong:
         """Let a node have one step, and return it; its values are not set yet."""
-        self.first[node] = node * self.room
+        self.first[node] = node * self.capacity
         self.behind[node] = self.first[node] + 1
         self.time[self.first[node]] = now
         return self.first[node]
@@ -123,10 +123,10 @@ class NodeSteps:
     def open(self, node: cython.int) -> cython.void:
         """Make room for two more steps of a node; its steps may get other numbers."""
         step: cython.longlong
-        base: cython.longlong = node * self.room
-        if self.behind[node] + 2 <= base + self.room:
+        base: cython.longlong = node * self.capacity
+        if self.behind[node] + 2 <= base + self.capacity:
             return
-        if self.first[node] - base < self.room // 4:
+        if self.first[node] - base < self.capacity // 4:
             with cython.gil:
                 self._grow()
             return

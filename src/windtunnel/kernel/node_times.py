@@ -18,13 +18,13 @@ class NodeTimes:
 
     Attributes:
         length: items of each node.
-        room: cells for each node; the items of a node begin at ``node * room``.
+        capacity: cells for each node; the items of a node begin at ``node * capacity``.
         time: when each item is, s.
         item: its number.
     """
 
     nodes: cython.int
-    room: cython.longlong
+    capacity: cython.longlong
     length: cython.int[::1]
     time: cython.double[::1]
     item: cython.int[::1]
@@ -38,20 +38,23 @@ class NodeTimes:
         """Forget all items."""
         self.length = numpy.zeros(max(self.nodes, 1), dtype=numpy.int32)
 
-    def _grow(self, room: int) -> None:
+    def _grow(self, capacity: int) -> None:
         rows = max(self.nodes, 1)
-        kept = min(self.room, room)
-        times, items = numpy.zeros((rows, room)), numpy.zeros((rows, room), dtype=numpy.int32)
+        kept = min(self.capacity, capacity)
+        times, items = (
+            numpy.zeros((rows, capacity)),
+            numpy.zeros((rows, capacity), dtype=numpy.int32),
+        )
         if kept:
             times[:, :kept] = numpy.asarray(self.time).reshape(rows, -1)
             items[:, :kept] = numpy.asarray(self.item).reshape(rows, -1)
         self.time, self.item = times.reshape(-1), items.reshape(-1)
-        self.room = room
+        self.capacity = capacity
 
     @compiled
     def count_until(self, node: cython.int, time: cython.double) -> cython.int:
         """Return how many of a node's items are at ``time`` (s) or before."""
-        first: cython.longlong = node * self.room
+        first: cython.longlong = node * self.capacity
         low: cython.int = 0
         high: cython.int = self.length[node]
         middle: cython.int
@@ -68,11 +71,11 @@ class NodeTimes:
         """Let an item be on a node, too."""
         place: cython.longlong
         at: cython.longlong
-        if self.length[node] == self.room:
+        if self.length[node] == self.capacity:
             with cython.gil:
-                self._grow(2 * self.room)
-        place = node * self.room + self.count_until(node, time)
-        at = node * self.room + self.length[node]
+                self._grow(2 * self.capacity)
+        place = node * self.capacity + self.count_until(node, time)
+        at = node * self.capacity + self.length[node]
         while at > place:
             self.time[at] = self.time[at - 1]
             self.item[at] = self.item[at - 1]
@@ -84,12 +87,12 @@ class NodeTimes:
     @compiled
     def remove(self, node: cython.int, time: cython.double, item: cython.int) -> cython.void:
         """Take an item off a node; it is there at that time."""
-        at: cython.longlong = node * self.room + self.count_until(node, time) - 1
+        at: cython.longlong = node * self.capacity + self.count_until(node, time) - 1
         last: cython.longlong
         while self.item[at] != item:
             at -= 1
         self.length[node] -= 1
-        last = node * self.room + self.length[node]
+        last = node * self.capacity + self.length[node]
         while at < last:
             self.time[at] = self.time[at + 1]
             self.item[at] = self.item[at + 1]

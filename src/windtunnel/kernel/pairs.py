@@ -26,25 +26,25 @@ class Pairs:
     """
 
     count: cython.longlong
-    room: cython.longlong
+    capacity: cython.longlong
     node: cython.int[::1]
     grant: cython.longlong[::1]
 
-    def __init__(self, room: int = 64) -> None:
+    def __init__(self, capacity: int = 64) -> None:
         self.count = 0
-        self.room = max(room, 1)
-        self.node = numpy.empty(self.room, dtype=numpy.int32)
-        self.grant = numpy.empty(self.room, dtype=numpy.int64)
+        self.capacity = max(capacity, 1)
+        self.node = numpy.empty(self.capacity, dtype=numpy.int32)
+        self.grant = numpy.empty(self.capacity, dtype=numpy.int64)
 
     def _grow(self) -> None:
-        self.room = self.room + self.room // 2 + 64
-        self.node = longer(self.node, self.room)
-        self.grant = longer(self.grant, self.room)
+        self.capacity = self.capacity + self.capacity // 2 + 64
+        self.node = longer(self.node, self.capacity)
+        self.grant = longer(self.grant, self.capacity)
 
     @compiled
     def add(self, node: cython.int, grant: cython.longlong) -> cython.void:
         """Append a pair."""
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.node[self.count] = node
@@ -75,7 +75,7 @@ def longer(array: object, length: int) -> numpy.ndarray:
     return new
 
 
-def with_room(array: object, least: int) -> numpy.ndarray:
-    """Return an array with at least so much room; where it had less, with some to spare."""
+def with_capacity(array: object, least: int) -> numpy.ndarray:
+    """Return an array with at least so many entries; where it had fewer, with some to spare."""
     have = numpy.asarray(array)
     return have if len(have) >= least else longer(have, least + least // 2 + 16)

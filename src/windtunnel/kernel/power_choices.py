@@ -16,7 +16,7 @@ from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import SpecError
 from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs, with_room
+from windtunnel.kernel.pairs import Pairs, with_capacity
 from windtunnel.kernel.rounding import half_even
 
 #: How limits are chosen.
@@ -423,30 +423,30 @@ class PowerChoices:
         return (self.slow[b] - self.slow[a]) * second < (self.slow[c] - self.slow[b]) * first
 
     def _provide(self) -> None:
-        """Provide room for one more table."""
+        """Make the tables long enough for one more."""
         tables = self.num_tables + 1
-        self.first = with_room(self.first, tables)
-        self.depth = with_room(self.depth, tables)
-        self.floor = with_room(self.floor, tables)
-        self.at = with_room(self.at, tables * (self.num_limits + 1))
-        self.front_first = with_room(self.front_first, tables)
-        self.front_size = with_room(self.front_size, tables)
-        self.hull_first = with_room(self.hull_first, tables)
-        self.hull_size = with_room(self.hull_size, tables)
-        self._key_work = with_room(self._key_work, tables)
-        self._key_first = with_room(self._key_first, tables)
-        self._key_size = with_room(self._key_size, tables)
+        self.first = with_capacity(self.first, tables)
+        self.depth = with_capacity(self.depth, tables)
+        self.floor = with_capacity(self.floor, tables)
+        self.at = with_capacity(self.at, tables * (self.num_limits + 1))
+        self.front_first = with_capacity(self.front_first, tables)
+        self.front_size = with_capacity(self.front_size, tables)
+        self.hull_first = with_capacity(self.hull_first, tables)
+        self.hull_size = with_capacity(self.hull_size, tables)
+        self._key_work = with_capacity(self._key_work, tables)
+        self._key_first = with_capacity(self._key_first, tables)
+        self._key_size = with_capacity(self._key_size, tables)
         keys = self._num_keys + self._types
-        self._key_type = with_room(self._key_type, keys)
-        self._key_gpus = with_room(self._key_gpus, keys)
+        self._key_type = with_capacity(self._key_type, keys)
+        self._key_gpus = with_capacity(self._key_gpus, keys)
         options = self._num_options + self.most_options + 1
-        self.draw = with_room(self.draw, options)
-        self.slow = with_room(self.slow, options)
-        self.front_option = with_room(self.front_option, options)
-        self.hull_option = with_room(self.hull_option, options)
-        self.hull_table = with_room(self.hull_table, options)
-        self.more = with_room(self.more, options)
-        self.gain = with_room(self.gain, options)
+        self.draw = with_capacity(self.draw, options)
+        self.slow = with_capacity(self.slow, options)
+        self.front_option = with_capacity(self.front_option, options)
+        self.hull_option = with_capacity(self.hull_option, options)
+        self.hull_table = with_capacity(self.hull_table, options)
+        self.more = with_capacity(self.more, options)
+        self.gain = with_capacity(self.gain, options)
         if 2 * tables > self._slots:
             self._rehash()
 

@@ -11,7 +11,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.pairs import with_capacity
 from windtunnel.kernel.power_choices import PowerChoices
 from windtunnel.kernel.power_groups import PowerGroups
 
@@ -60,11 +60,11 @@ class PowerFew:
         self._how = numpy.zeros(0, dtype=numpy.int32)
         self._grow(1)
 
-    def _grow(self, room: int) -> None:
-        self._draw = with_room(self._draw, room)
-        self._slow = with_room(self._slow, room)
-        self._parent = with_room(self._parent, room)
-        self._how = with_room(self._how, room)
+    def _grow(self, capacity: int) -> None:
+        self._draw = with_capacity(self._draw, capacity)
+        self._slow = with_capacity(self._slow, capacity)
+        self._parent = with_capacity(self._parent, capacity)
+        self._how = with_capacity(self._how, capacity)
 
     @compiled
     def run(self, budget: cython.longlong) -> cython.void:

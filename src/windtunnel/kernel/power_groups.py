@@ -6,7 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.pairs import with_capacity
 from windtunnel.kernel.power_choices import PowerChoices
 
 
@@ -50,7 +50,7 @@ class PowerGroups:
 
     _last_choosing: cython.int
     _starts: cython.longlong
-    _room: cython.int
+    _capacity: cython.int
     _earlier: cython.int[::1]
     _place: cython.int[::1]
 
@@ -63,23 +63,23 @@ class PowerGroups:
         self.later = numpy.zeros(jobs, dtype=numpy.int32)
         self._earlier = numpy.zeros(jobs, dtype=numpy.int32)
         self.first_choosing = self._last_choosing = -1
-        self.num_busy = self.num_choosing = self._starts = self._room = 0
+        self.num_busy = self.num_choosing = self._starts = self._capacity = 0
         self.count = self.head = self.tail = numpy.zeros(0, dtype=numpy.int32)
         self.busy = self._place = numpy.zeros(0, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        room = self.choices.num_tables
-        self.count = with_room(self.count, room)
-        self.head = with_room(self.head, room)
-        self.tail = with_room(self.tail, room)
-        self.busy = with_room(self.busy, room)
-        self._place = with_room(self._place, room)
-        self._room = len(self.count)
+        capacity = self.choices.num_tables
+        self.count = with_capacity(self.count, capacity)
+        self.head = with_capacity(self.head, capacity)
+        self.tail = with_capacity(self.tail, capacity)
+        self.busy = with_capacity(self.busy, capacity)
+        self._place = with_capacity(self._place, capacity)
+        self._capacity = len(self.count)
 
     @compiled
     def enter(self, job: cython.int, table: cython.int) -> cython.void:
         """Put a job that has started behind those with the same table."""
-        if self.choices.num_tables > self._room:
+        if self.choices.num_tables > self._capacity:
             with cython.gil:
                 self._grow()
         self._starts += 1

@@ -13,7 +13,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.pairs import with_capacity
 from windtunnel.kernel.power_choices import PowerChoices
 from windtunnel.kernel.power_groups import PowerGroups
 
@@ -46,7 +46,7 @@ class PowerSteps:
     is_moved: cython.int[::1]
 
     # By table: whether its steps are in the list. By step: jobs that have it, the last of those.
-    _room: cython.int
+    _capacity: cython.int
     _unlisted: cython.int
     _is_listed: cython.int[::1]
     _taken: cython.int[::1]
@@ -78,34 +78,34 @@ class PowerSteps:
         self.stage = numpy.zeros(jobs, dtype=numpy.int32)
         self.moved = numpy.zeros(jobs, dtype=numpy.int32)
         self.is_moved = numpy.zeros(jobs, dtype=numpy.int32)
-        self._room = self._unlisted = self._size = self._blocks = 0
+        self._capacity = self._unlisted = self._size = self._blocks = 0
         self._is_listed = self._taken = self._edge = self._block = self._wanted = ints
         self._order = self._paper = self._begin = self._lacking = self._some = ints
         self._tie_first = self._tie_last = self._tie_job = self._tie_alive = ints
         self._sum = self._least = numpy.zeros(0, dtype=numpy.int64)
 
     def _grow(self) -> None:
-        self._is_listed = with_room(self._is_listed, self.choices.num_tables)
-        self._room = len(self._is_listed)
+        self._is_listed = with_capacity(self._is_listed, self.choices.num_tables)
+        self._capacity = len(self._is_listed)
 
     def _provide(self) -> None:
-        """Provide room to list all steps that there are."""
-        room = len(self.choices.more) + 1
-        self._taken = with_room(self._taken, room)
-        self._edge = with_room(self._edge, room)
-        self._block = with_room(self._block, room)
-        self._wanted = with_room(self._wanted, room)
-        self._order = with_room(self._order, room)
-        self._paper = with_room(self._paper, room)
-        self._begin = with_room(self._begin, room)
-        self._sum = with_room(self._sum, room)
-        self._least = with_room(self._least, room)
-        self._lacking = with_room(self._lacking, room)
-        self._some = with_room(self._some, room)
-        self._tie_first = with_room(self._tie_first, room)
-        self._tie_last = with_room(self._tie_last, room)
-        self._tie_job = with_room(self._tie_job, room)
-        self._tie_alive = with_room(self._tie_alive, room)
+        """Make the lists long enough for all steps that there are."""
+        capacity = len(self.choices.more) + 1
+        self._taken = with_capacity(self._taken, capacity)
+        self._edge = with_capacity(self._edge, capacity)
+        self._block = with_capacity(self._block, capacity)
+        self._wanted = with_capacity(self._wanted, capacity)
+        self._order = with_capacity(self._order, capacity)
+        self._paper = with_capacity(self._paper, capacity)
+        self._begin = with_capacity(self._begin, capacity)
+        self._sum = with_capacity(self._sum, capacity)
+        self._least = with_capacity(self._least, capacity)
+        self._lacking = with_capacity(self._lacking, capacity)
+        self._some = with_capacity(self._some, capacity)
+        self._tie_first = with_capacity(self._tie_first, capacity)
+        self._tie_last = with_capacity(self._tie_last, capacity)
+        self._tie_job = with_capacity(self._tie_job, capacity)
+        self._tie_alive = with_capacity(self._tie_alive, capacity)
 
     @compiled
     def enter(self, job: cython.int) -> cython.void:
@@ -113,7 +113,7 @@ class PowerSteps:
         table = self.groups.table_of[job]
         count = self.groups.count[table]
         first = self.choices.hull_first[table]
-        if self.choices.num_tables > self._room:
+        if self.choices.num_tables > self._capacity:
             with cython.gil:
                 self._grow()
         self.stage[job] = 0

@@ -15,7 +15,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
+from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
 
@@ -66,7 +66,7 @@ class Preemption:
     last: cython.double
     fresh: cython.int[::1]
     num_fresh: cython.int
-    list_room: cython.int
+    list_capacity: cython.int
     sort_key: cython.double[::1]
     sort_job: cython.int[::1]
     dropped: cython.int[::1]
@@ -94,18 +94,18 @@ class Preemption:
         self.stored = numpy.zeros(max(state.num_jobs, 1))
         self.fresh = numpy.zeros(PREEMPTION_FRESH, dtype=numpy.int32)
         self.last = -ENDLESS
-        self.list_room = 0
+        self.list_capacity = 0
         self.sort_key = numpy.zeros(0)
         self.sort_job = self.dropped = self.chosen = numpy.zeros(0, dtype=numpy.int32)
         self._grow_lists()
 
     def _grow_lists(self) -> None:
-        self.list_room = 2 * self.list_room + 256
-        room = self.list_room
-        self.sort_key = preemption_longer(self.sort_key, room, numpy.float64)
-        self.sort_job = preemption_longer(self.sort_job, room, numpy.int32)
-        self.dropped = preemption_longer(self.dropped, room, numpy.int32)
-        self.chosen = preemption_longer(self.chosen, room, numpy.int32)
+        self.list_capacity = 2 * self.list_capacity + 256
+        capacity = self.list_capacity
+        self.sort_key = preemption_longer(self.sort_key, capacity, numpy.float64)
+        self.sort_job = preemption_longer(self.sort_job, capacity, numpy.int32)
+        self.dropped = preemption_longer(self.dropped, capacity, numpy.int32)
+        self.chosen = preemption_longer(self.chosen, capacity, numpy.int32)
 
     # What the rule is notified of.
 
@@ -199,13 +199,13 @@ class Preemption:
         number: cython.int
         job: cython.int
         count: cython.int = 0
-        while self.list_room < self.ranks.count:
+        while self.list_capacity < self.ranks.count:
             with cython.gil:
                 self._grow_lists()
         for place in range(self.ranks.used):
             number = self.ranks.block[place]
             for index in range(self.ranks.length[number]):
-                job = self.ranks.job[number * RANKED_ROOM + index]
+                job = self.ranks.job[number * RANKED_CAPACITY + index]
                 self.sort_job[count] = job
                 self.sort_key[count] = self.to_store(job)
                 count += 1
@@ -326,7 +326,7 @@ class Preemption:
     def drop(self, job: cython.int) -> cython.void:
         """Add a running job to those that are to be preempted: they are in order of start."""
         place: cython.int = self.num_dropped
-        if place + 1 >= self.list_room:
+        if place + 1 >= self.list_capacity:
             with cython.gil:
                 self._grow_lists()
         while place > 0 and self.state.stay[self.dropped[place - 1]] > self.state.stay[job]:
@@ -338,7 +338,7 @@ class Preemption:
     @compiled
     def choose(self, job: cython.int) -> cython.void:
         """Add a waiting job to those that are to start."""
-        if self.num_chosen == self.list_room:
+        if self.num_chosen == self.list_capacity:
             with cython.gil:
                 self._grow_lists()
         self.chosen[self.num_chosen] = job

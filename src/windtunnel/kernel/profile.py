@@ -17,13 +17,13 @@ from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
+from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rows import Rows
 
 #: Rows that are no step's: scratch for what several steps have in common.
 PROFILE_COMMON = cython.declare(cython.int, 0)
 PROFILE_PART = cython.declare(cython.int, 1)
-PROFILE_ROOM = cython.declare(cython.int, 64)
+PROFILE_CAPACITY = cython.declare(cython.int, 64)
 
 
 @cython.final
@@ -60,7 +60,7 @@ class Profile:
     sets: cython.int
     head: cython.int
     num_steps: cython.int
-    room: cython.int
+    capacity: cython.int
     spare: cython.int
     time: cython.double[::1]
     after: cython.int[::1]
@@ -92,7 +92,7 @@ class Profile:
         self.common = numpy.zeros(max(self.words, 1), dtype=numpy.int64)
         self.rows = Rows(self.width * num_nodes, 2)
         self.on = NodeSteps(num_nodes, self.width, num_sets)
-        self.room = 0
+        self.capacity = 0
         self.time = numpy.zeros(0)
         self.after = self.before = self.uses = numpy.zeros(0, dtype=numpy.int32)
         self.total = self.drawn = numpy.zeros(0, dtype=numpy.int64)
@@ -105,25 +105,25 @@ class Profile:
         """Drop all steps; there must be one (`begin`) before anything else is asked."""
         self.index = Ranked()
         self.spare = -1
-        room, self.room = max(self.room, PROFILE_ROOM), 0
-        self._grow(room)
+        capacity, self.capacity = max(self.capacity, PROFILE_CAPACITY), 0
+        self._grow(capacity)
         self.num_steps = 0
         self.rises = self.rises + 1
 
-    def _grow(self, room: int) -> None:
-        kept = self.room
-        self.time = _profile_longer(self.time, room, numpy.float64)
-        self.after = _profile_longer(self.after, room, numpy.int32)
-        self.before = _profile_longer(self.before, room, numpy.int32)
-        self.uses = _profile_longer(self.uses, room, numpy.int32)
-        self.total = _profile_longer(self.total, room, numpy.int64)
-        self.drawn = _profile_longer(self.drawn, room, numpy.int64)
-        self.idle = _profile_longer(self.idle, room, numpy.int32)
-        self.idle_bits = _profile_longer(self.idle_bits, room * self.words, numpy.int64)
-        for slot in range(room - 1, kept - 1, -1):
+    def _grow(self, capacity: int) -> None:
+        kept = self.capacity
+        self.time = _profile_longer(self.time, capacity, numpy.float64)
+        self.after = _profile_longer(self.after, capacity, numpy.int32)
+        self.before = _profile_longer(self.before, capacity, numpy.int32)
+        self.uses = _profile_longer(self.uses, capacity, numpy.int32)
+        self.total = _profile_longer(self.total, capacity, numpy.int64)
+        self.drawn = _profile_longer(self.drawn, capacity, numpy.int64)
+        self.idle = _profile_longer(self.idle, capacity, numpy.int32)
+        self.idle_bits = _profile_longer(self.idle_bits, capacity * self.words, numpy.int64)
+        for slot in range(capacity - 1, kept - 1, -1):
             self.after[slot] = self.spare
             self.spare = slot
-        self.room = room
+        self.capacity = capacity
 
     # Steps.
 
@@ -131,7 +131,7 @@ class Profile:
     def _new(self) -> cython.int:
         if self.spare < 0:
             with cython.gil:
-                self._grow(2 * self.room)
+                self._grow(2 * self.capacity)
         slot: cython.int = self.spare
         self.spare = self.after[slot]
         self.num_steps += 1
@@ -185,8 +185,8 @@ class Profile:
         place = self.index.block[self.index.found_place]
         at = self.index.found_index
         if at == self.index.length[place]:
-            return self.index.job[place * RANKED_ROOM + at - 1]
-        entry = place * RANKED_ROOM + at
+            return self.index.job[place * RANKED_CAPACITY + at - 1]
+        entry = place * RANKED_CAPACITY + at
         if self.index.key[entry] == time:
             return self.index.job[entry]
         return self.before[self.index.job[entry]]
@@ -223,7 +223,7 @@ class Profile:
         if self.index.count == 0:
             return self.time[self.head]
         place: cython.int = self.index.block[self.index.used - 1]
-        return self.index.key[place * RANKED_ROOM + self.index.length[place] - 1]
+        return self.index.key[place * RANKED_CAPACITY + self.index.length[place] - 1]
 
     @compiled
     def need(self, slot: cython.int) -> cython.void:

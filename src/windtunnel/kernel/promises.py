@@ -69,7 +69,7 @@ class Promises:
     places: Pairs
     first: cython.longlong[::1]
     size: cython.int[::1]
-    room: cython.int[::1]
+    capacity: cython.int[::1]
     foot: cython.int[::1]
     drawn: Pairs
 
@@ -96,7 +96,7 @@ class Promises:
         self.places, self.drawn = Pairs(), Pairs()
         self.first = numpy.zeros(count, dtype=numpy.int64)
         self.size = numpy.zeros(count, dtype=numpy.int32)
-        self.room = numpy.zeros(count, dtype=numpy.int32)
+        self.capacity = numpy.zeros(count, dtype=numpy.int32)
         self.foot = numpy.zeros(count, dtype=numpy.int32)
 
     # Places.
@@ -113,9 +113,9 @@ class Promises:
         self.drawn.count = 0
         self.state.free.footprint(self.state.kind[job], pairs, begin, end, self.drawn)
         foot = cython.cast(cython.int, self.drawn.count)
-        if size + foot > self.room[job]:
+        if size + foot > self.capacity[job]:
             self.first[job] = self.places.count
-            self.room[job] = size + foot
+            self.capacity[job] = size + foot
             self.places.extend(pairs, begin, end)
             self.places.extend(self.drawn, 0, foot)
         into = self.first[job]

@@ -107,7 +107,7 @@ class QuotaRule(Rule):
     num_timeouts: cython.longlong
     alarms: cython.double[::1]
     num_alarms: cython.int
-    alarm_room: cython.int
+    alarm_capacity: cython.int
     last_alarm: cython.double[::1]
     # Idling.
     happened: cython.bint
@@ -162,7 +162,7 @@ class QuotaRule(Rule):
         self.since = numpy.zeros(queues)
         self.resting = JobHeap(jobs if times_out else 1)
         self.times = numpy.zeros(jobs if times_out else 1, dtype=numpy.int32)
-        self.alarm_room = 0
+        self.alarm_capacity = 0
         self.alarms = numpy.zeros(0)
         self.last_alarm = numpy.full(queues, -numpy.inf)
         self.version = -1
@@ -519,8 +519,8 @@ class QuotaRule(Rule):
     # Alarms.
 
     def _grow_alarms(self) -> None:
-        self.alarm_room = 2 * self.alarm_room + 64
-        self.alarms = numpy.resize(numpy.asarray(self.alarms), self.alarm_room)
+        self.alarm_capacity = 2 * self.alarm_capacity + 64
+        self.alarms = numpy.resize(numpy.asarray(self.alarms), self.alarm_capacity)
 
     @compiled
     def _ring(self, queue: cython.int, at: cython.double) -> cython.void:
@@ -531,7 +531,7 @@ class QuotaRule(Rule):
         if self.idle > QUOTA_MAX_IDLE:
             return
         self.last_alarm[queue] = at
-        if self.num_alarms == self.alarm_room:
+        if self.num_alarms == self.alarm_capacity:
             with cython.gil:
                 self._grow_alarms()
         self.num_alarms += 1

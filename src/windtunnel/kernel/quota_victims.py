@@ -57,7 +57,7 @@ class QuotaVictims:
     candidate: cython.int[::1]
     candidate_queue: cython.int[::1]
     num_candidates: cython.int
-    room: cython.int
+    capacity: cython.int
     num_others: cython.int
     owner: cython.int[::1]
     begin: cython.int[::1]
@@ -83,7 +83,7 @@ class QuotaVictims:
         self.at = numpy.zeros(segments, dtype=numpy.int32)
         self.end = numpy.zeros(segments, dtype=numpy.int32)
         self.later = numpy.zeros(segments, dtype=numpy.int32)
-        self.room = 0
+        self.capacity = 0
         self.candidate = self.candidate_queue = numpy.zeros(0, dtype=numpy.int32)
         self.gone = self.gone_queue = numpy.zeros(0, dtype=numpy.int32)
         self._grow()
@@ -91,11 +91,11 @@ class QuotaVictims:
         self.found = Pairs()
 
     def _grow(self) -> None:
-        self.room = max(2 * self.room, 256)
-        self.candidate = longer(self.candidate, self.room)
-        self.candidate_queue = longer(self.candidate_queue, self.room)
-        self.gone = longer(self.gone, self.room)
-        self.gone_queue = longer(self.gone_queue, self.room)
+        self.capacity = max(2 * self.capacity, 256)
+        self.candidate = longer(self.candidate, self.capacity)
+        self.candidate_queue = longer(self.candidate_queue, self.capacity)
+        self.gone = longer(self.gone, self.capacity)
+        self.gone_queue = longer(self.gone_queue, self.capacity)
 
     @compiled
     def can_ever(self, queue: cython.int) -> cython.bint:
@@ -173,7 +173,7 @@ class QuotaVictims:
         first: cython.longlong = self.accounts.held.begin[cell]
         self.owner[segment] = queue
         self.begin[segment] = self.num_candidates
-        while self.num_candidates + many > self.room:
+        while self.num_candidates + many > self.capacity:
             with cython.gil:
                 self._grow()
         for index in range(many):

@@ -11,7 +11,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
-RANKED_ROOM = cython.declare(cython.int, 64)
+RANKED_CAPACITY = cython.declare(cython.int, 64)
 
 
 @cython.final
@@ -79,10 +79,10 @@ class Ranked:
         self._grow()
 
     def _grow(self) -> None:
-        """Make room for twice as many blocks."""
+        """Allocate twice as many blocks."""
         before = self.blocks
         self.blocks = max(2 * before, 8)
-        entries = self.blocks * RANKED_ROOM
+        entries = self.blocks * RANKED_CAPACITY
         self.block = _ranked_longer(self.block, self.blocks)
         self.spare = _ranked_longer(self.spare, self.blocks)
         self.length = _ranked_longer(self.length, self.blocks)
@@ -139,7 +139,7 @@ class Ranked:
         while low < high:
             middle = (low + high) >> 1
             number = self.block[middle]
-            if self._before(number * RANKED_ROOM + self.length[number] - 1, key, order):
+            if self._before(number * RANKED_CAPACITY + self.length[number] - 1, key, order):
                 low = middle + 1
             else:
                 high = middle
@@ -148,7 +148,7 @@ class Ranked:
         right: cython.int = self.length[number]
         while left < right:
             middle = (left + right) >> 1
-            if self._before(number * RANKED_ROOM + middle, key, order):
+            if self._before(number * RANKED_CAPACITY + middle, key, order):
                 left = middle + 1
             else:
                 right = middle
@@ -187,12 +187,12 @@ class Ranked:
             place = self.found_place
             index = self.found_index
         number: cython.int = self.block[place]
-        if self.length[number] == RANKED_ROOM:
+        if self.length[number] == RANKED_CAPACITY:
             self._split(place)
-            if index > RANKED_ROOM // 2:
-                index -= RANKED_ROOM // 2
+            if index > RANKED_CAPACITY // 2:
+                index -= RANKED_CAPACITY // 2
                 number = self.block[place + 1]
-        first: cython.int = number * RANKED_ROOM
+        first: cython.int = number * RANKED_CAPACITY
         self._shift(first + index, first + index + 1, self.length[number] - index)
         self.key[first + index] = key
         self.order[first + index] = order
@@ -208,13 +208,15 @@ class Ranked:
         """Move the upper half of a full block into a new one behind it."""
         upper: cython.int = self._open(place + 1)
         number: cython.int = self.block[place]
-        half: cython.int = RANKED_ROOM // 2
-        self._shift(number * RANKED_ROOM + half, upper * RANKED_ROOM, RANKED_ROOM - half)
+        half: cython.int = RANKED_CAPACITY // 2
+        self._shift(
+            number * RANKED_CAPACITY + half, upper * RANKED_CAPACITY, RANKED_CAPACITY - half
+        )
         moved: cython.longlong = 0
         entry: cython.int
-        for entry in range(RANKED_ROOM - half):
-            moved += self.unit[upper * RANKED_ROOM + entry]
-        self.length[upper] = RANKED_ROOM - half
+        for entry in range(RANKED_CAPACITY - half):
+            moved += self.unit[upper * RANKED_CAPACITY + entry]
+        self.length[upper] = RANKED_CAPACITY - half
         self.length[number] = half
         self.total[upper] = moved
         self.total[number] -= moved
@@ -225,7 +227,7 @@ class Ranked:
         self.find(key, order)
         place: cython.int = self.found_place
         number: cython.int = self.block[place]
-        entry: cython.int = number * RANKED_ROOM + self.found_index
+        entry: cython.int = number * RANKED_CAPACITY + self.found_index
         units: cython.longlong = self.unit[entry]
         self.length[number] -= 1
         self._shift(entry + 1, entry, self.length[number] - self.found_index)
@@ -246,9 +248,9 @@ class Ranked:
         number: cython.int = self.block[place]
         other: cython.int = self.block[place + 1]
         length: cython.int = self.length[number]
-        if length + self.length[other] > RANKED_ROOM // 2:
+        if length + self.length[other] > RANKED_CAPACITY // 2:
             return
-        self._shift(other * RANKED_ROOM, number * RANKED_ROOM + length, self.length[other])
+        self._shift(other * RANKED_CAPACITY, number * RANKED_CAPACITY + length, self.length[other])
         self.length[number] += self.length[other]
         self.total[number] += self.total[other]
         self._close(place + 1)
@@ -268,10 +270,10 @@ class Ranked:
         self, key: cython.double, order: cython.int, job: cython.int, units: cython.longlong
     ) -> cython.void:
         """Add an entry behind all others."""
-        if self.used == 0 or self.length[self.block[self.used - 1]] == 3 * RANKED_ROOM // 4:
+        if self.used == 0 or self.length[self.block[self.used - 1]] == 3 * RANKED_CAPACITY // 4:
             self._open(self.used)
         number: cython.int = self.block[self.used - 1]
-        entry: cython.int = number * RANKED_ROOM + self.length[number]
+        entry: cython.int = number * RANKED_CAPACITY + self.length[number]
         self.key[entry] = key
         self.order[entry] = order
         self.job[entry] = job
@@ -299,7 +301,7 @@ class Ranked:
     @compiled
     def at_entry(self) -> cython.int:
         """Return the entry at which the walk stands."""
-        return self.block[self.at_place] * RANKED_ROOM + self.at_index
+        return self.block[self.at_place] * RANKED_CAPACITY + self.at_index
 
     @compiled
     def step(self) -> cython.void:
@@ -323,7 +325,7 @@ class Ranked:
         first: cython.int
         while self.at_place < self.used:
             number = self.block[self.at_place]
-            first = number * RANKED_ROOM
+            first = number * RANKED_CAPACITY
             if self.at_index == 0 and self.comes_before(
                 first + self.length[number] - 1, key, order
             ):
@@ -352,12 +354,12 @@ class Ranked:
                 place += 1
                 continue
             while index < self.length[number]:
-                if passed + self.unit[number * RANKED_ROOM + index] > limit:
+                if passed + self.unit[number * RANKED_CAPACITY + index] > limit:
                     self.over_place = place
                     self.over_index = index
                     self.over_passed = passed
                     return True
-                passed += self.unit[number * RANKED_ROOM + index]
+                passed += self.unit[number * RANKED_CAPACITY + index]
                 index += 1
             place += 1
             index = 0
@@ -366,7 +368,7 @@ class Ranked:
     @compiled
     def over_entry(self) -> cython.int:
         """Return the entry that `look_beyond` found."""
-        return self.block[self.over_place] * RANKED_ROOM + self.over_index
+        return self.block[self.over_place] * RANKED_CAPACITY + self.over_index
 
     @compiled
     def go_beyond(self) -> cython.void:

@@ -27,7 +27,7 @@ class RiseHeap:
 
     lines: Lines
     count: cython.int
-    room: cython.int
+    capacity: cython.int
     rise: cython.int[::1]
     line: cython.int[::1]
     job: cython.int[::1]
@@ -35,15 +35,15 @@ class RiseHeap:
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
-        self.count = self.room = 0
+        self.count = self.capacity = 0
         self.rise = self.line = self.job = self.round = numpy.zeros(0, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = 2 * self.room + 64
-        self.rise = numpy.resize(numpy.asarray(self.rise), self.room)
-        self.line = numpy.resize(numpy.asarray(self.line), self.room)
-        self.job = numpy.resize(numpy.asarray(self.job), self.room)
-        self.round = numpy.resize(numpy.asarray(self.round), self.room)
+        self.capacity = 2 * self.capacity + 64
+        self.rise = numpy.resize(numpy.asarray(self.rise), self.capacity)
+        self.line = numpy.resize(numpy.asarray(self.line), self.capacity)
+        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
+        self.round = numpy.resize(numpy.asarray(self.round), self.capacity)
 
     @compiled
     def _is_before(self, round_: cython.int, job: cython.int, entry: cython.int) -> cython.bint:
@@ -72,7 +72,7 @@ class RiseHeap:
         """Add an entry."""
         hole: cython.int = self.count
         parent: cython.int
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.count += 1

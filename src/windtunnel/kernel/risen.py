@@ -60,7 +60,7 @@ class Risen:
     runs: RiseRuns
     wants_idle: cython.bint
     num_popped: cython.int
-    popped_room: cython.int
+    popped_capacity: cython.int
     popped_rise: cython.int[::1]
     popped_line: cython.int[::1]
     found_job: cython.int
@@ -74,13 +74,13 @@ class Risen:
         self.heap = RiseHeap(search.state.lines)
         self.rises = Rises(search.promises)
         self.runs = RiseRuns(search, self.rises)
-        self.popped_room = 0
+        self.popped_capacity = 0
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
 
     def _grow_popped(self) -> None:
-        self.popped_room = 2 * self.popped_room + 64
-        self.popped_rise = numpy.resize(numpy.asarray(self.popped_rise), self.popped_room)
-        self.popped_line = numpy.resize(numpy.asarray(self.popped_line), self.popped_room)
+        self.popped_capacity = 2 * self.popped_capacity + 64
+        self.popped_rise = numpy.resize(numpy.asarray(self.popped_rise), self.popped_capacity)
+        self.popped_line = numpy.resize(numpy.asarray(self.popped_line), self.popped_capacity)
 
     # Who may start earlier.
 
@@ -152,13 +152,13 @@ class Risen:
         """
         begin: cython.longlong = self.lines.begin[line]
         end: cython.longlong = begin + self.lines.length[line]
-        room: cython.double
+        longest: cython.double
         if self.rises.node[rise] == RISES_WIDE:
             return True
         self.runs.first(rise, self.lines.slab[begin], self.blocks.most_span[line])
         while self.runs.has_run:
-            room = self.blocks.room_of(self.runs.begin, self.runs.end)
-            if self.trees.has(line, self.runs.begin, room):
+            longest = self.blocks.longest_in(self.runs.begin, self.runs.end)
+            if self.trees.has(line, self.runs.begin, longest):
                 return True
             if self._first_beside(line, rise, begin, end) < end:
                 return True
@@ -210,11 +210,13 @@ class Risen:
     ) -> cython.longlong:
         """Return the first cell from one on whose job may start earlier in the run at hand."""
         is_wide: cython.bint = self.rises.node[rise] == RISES_WIDE
-        room: cython.double = self.blocks.room_of(self.runs.begin, self.runs.end)
+        longest: cython.double = self.blocks.longest_in(self.runs.begin, self.runs.end)
         until: cython.double = self.runs.end if is_wide else -ENDLESS
-        found: cython.longlong = self.blocks.first_in(line, cell, end, self.runs.begin, room, until)
+        found: cython.longlong = self.blocks.first_in(
+            line, cell, end, self.runs.begin, longest, until
+        )
         while found < end and not self.runs.is_enough(self.lines.slab[found], is_wide):
-            found = self.blocks.first_in(line, found + 1, end, self.runs.begin, room, until)
+            found = self.blocks.first_in(line, found + 1, end, self.runs.begin, longest, until)
         return found if is_wide else self._first_beside(line, rise, cell, found)
 
     @compiled
@@ -224,7 +226,7 @@ class Risen:
         """Return the first cell whose job has its place on the node of a run, in the run."""
         job: cython.int
         cell: cython.longlong
-        at: cython.longlong = self.rises.node[rise] * self.promises.starts.room
+        at: cython.longlong = self.rises.node[rise] * self.promises.starts.capacity
         last: cython.longlong = at + self.promises.starts.length[self.rises.node[rise]]
         at += self.promises.starts.count_until(self.rises.node[rise], self.runs.begin)
         while at < last and self.promises.starts.time[at] <= self.runs.end:
@@ -368,7 +370,7 @@ class Risen:
             and self.heap.job[0] == job
             and self.heap.round[0] == self.rises.round
         ):
-            if self.num_popped == self.popped_room:
+            if self.num_popped == self.popped_capacity:
                 with cython.gil:
                     self._grow_popped()
             self.popped_rise[self.num_popped] = self.heap.rise[0]

@@ -36,7 +36,7 @@ class Rises:
     promises: Promises
     state: State
     count: cython.int
-    room: cython.int
+    capacity: cython.int
     everywhere: cython.bint
     round: cython.int
     node: cython.int[::1]
@@ -48,18 +48,18 @@ class Rises:
 
     def __init__(self, promises: Promises) -> None:
         self.promises, self.state = promises, promises.state
-        self.count = self.room = self.round = 0
+        self.count = self.capacity = self.round = 0
         self.node = self.origin = self.born = self.many = numpy.zeros(0, dtype=numpy.int32)
         self.begin = self.end = numpy.zeros(0)
 
     def _grow(self) -> None:
-        self.room = 2 * self.room + 64
-        self.node = numpy.resize(numpy.asarray(self.node), self.room)
-        self.begin = numpy.resize(numpy.asarray(self.begin), self.room)
-        self.end = numpy.resize(numpy.asarray(self.end), self.room)
-        self.origin = numpy.resize(numpy.asarray(self.origin), self.room)
-        self.born = numpy.resize(numpy.asarray(self.born), self.room)
-        self.many = numpy.resize(numpy.asarray(self.many), self.room)
+        self.capacity = 2 * self.capacity + 64
+        self.node = numpy.resize(numpy.asarray(self.node), self.capacity)
+        self.begin = numpy.resize(numpy.asarray(self.begin), self.capacity)
+        self.end = numpy.resize(numpy.asarray(self.end), self.capacity)
+        self.origin = numpy.resize(numpy.asarray(self.origin), self.capacity)
+        self.born = numpy.resize(numpy.asarray(self.born), self.capacity)
+        self.many = numpy.resize(numpy.asarray(self.many), self.capacity)
 
     @compiled
     def clear(self) -> cython.void:
@@ -95,7 +95,7 @@ class Rises:
     def _add(
         self, node: cython.int, begin: cython.double, end: cython.double, origin: cython.int
     ) -> cython.void:
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.node[self.count] = node

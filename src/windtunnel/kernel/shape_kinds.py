@@ -7,7 +7,7 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.pairs import with_room
+from windtunnel.kernel.pairs import with_capacity
 
 
 @cython.final
@@ -71,12 +71,12 @@ class ShapeKinds:
         kind: cython.int = self.count
         first: cython.int = self.begin[kind]
         most: cython.int = self.top + 1
-        self.plain_of = with_room(self.plain_of, kind + 1)
-        self.begin = with_room(self.begin, kind + 2)
-        self.mask = with_room(self.mask, kind + 1)
-        self.piece = with_room(self.piece, first + len(pieces))
-        self.scored = with_room(self.scored, first + len(pieces))
-        self.cores = with_room(self.cores, (kind + 1) * most)
+        self.plain_of = with_capacity(self.plain_of, kind + 1)
+        self.begin = with_capacity(self.begin, kind + 2)
+        self.mask = with_capacity(self.mask, kind + 1)
+        self.piece = with_capacity(self.piece, first + len(pieces))
+        self.scored = with_capacity(self.scored, first + len(pieces))
+        self.cores = with_capacity(self.cores, (kind + 1) * most)
         self.plain_of[kind] = plain
         self.mask[kind] = mask
         self.begin[kind + 1] = first + len(pieces)

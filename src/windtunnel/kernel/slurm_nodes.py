@@ -121,7 +121,7 @@ class SlurmStays:
     first: cython.longlong[::1]
     length: cython.int[::1]
     count: cython.longlong
-    room: cython.longlong
+    capacity: cython.longlong
     node: cython.int[::1]
     cpus: cython.int[::1]
     memory: cython.longlong[::1]
@@ -131,18 +131,18 @@ class SlurmStays:
         self.first = numpy.zeros(max(jobs, 1), dtype=numpy.int64)
         self.length = numpy.zeros(max(jobs, 1), dtype=numpy.int32)
         self.count = 0
-        self.room = 64
-        self.node = numpy.zeros(self.room, dtype=numpy.int32)
-        self.cpus = numpy.zeros(self.room, dtype=numpy.int32)
-        self.memory = numpy.zeros(self.room, dtype=numpy.int64)
-        self.gpus = numpy.zeros(self.room, dtype=numpy.int32)
+        self.capacity = 64
+        self.node = numpy.zeros(self.capacity, dtype=numpy.int32)
+        self.cpus = numpy.zeros(self.capacity, dtype=numpy.int32)
+        self.memory = numpy.zeros(self.capacity, dtype=numpy.int64)
+        self.gpus = numpy.zeros(self.capacity, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = 2 * self.room
-        self.node = longer(self.node, self.room)
-        self.cpus = longer(self.cpus, self.room)
-        self.memory = longer(self.memory, self.room)
-        self.gpus = longer(self.gpus, self.room)
+        self.capacity = 2 * self.capacity
+        self.node = longer(self.node, self.capacity)
+        self.cpus = longer(self.cpus, self.capacity)
+        self.memory = longer(self.memory, self.capacity)
+        self.gpus = longer(self.gpus, self.capacity)
 
     @compiled
     def open(self, job: cython.int) -> cython.void:
@@ -160,7 +160,7 @@ class SlurmStays:
         gpus: cython.int,
     ) -> cython.void:
         """Append a node to the list that was opened last."""
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         self.node[self.count] = node

@@ -29,7 +29,7 @@ class SlurmQueue:
     victims: SlurmVictims
     part_tier: cython.int[::1]
     count: cython.int
-    room: cython.int
+    capacity: cython.int
     job: cython.int[::1]
     part: cython.int[::1]
 
@@ -37,9 +37,9 @@ class SlurmQueue:
         self.jobs, self.victims = jobs, victims
         self.part_tier = numpy.array(part_tier, dtype=numpy.int32)
         self.count = 0
-        self.room = 64
-        self.job = numpy.zeros(self.room, dtype=numpy.int32)
-        self.part = numpy.zeros(self.room, dtype=numpy.int32)
+        self.capacity = 64
+        self.job = numpy.zeros(self.capacity, dtype=numpy.int32)
+        self.part = numpy.zeros(self.capacity, dtype=numpy.int32)
 
     @compiled
     def comes_before(
@@ -65,9 +65,9 @@ class SlurmQueue:
         return part < other_part
 
     def _grow(self) -> None:
-        self.room = 2 * self.room
-        self.job = longer(self.job, self.room)
-        self.part = longer(self.part, self.room)
+        self.capacity = 2 * self.capacity
+        self.job = longer(self.job, self.capacity)
+        self.part = longer(self.part, self.capacity)
 
     @compiled
     def enqueue(self, job: cython.int) -> cython.void:
@@ -80,7 +80,7 @@ class SlurmQueue:
     def _insert(self, job: cython.int, part: cython.int) -> cython.void:
         low: cython.int = 0
         high: cython.int = self.count
-        if self.count == self.room:
+        if self.count == self.capacity:
             with cython.gil:
                 self._grow()
         while low < high:

@@ -41,12 +41,12 @@ class SlurmSlots:
 
     def __init__(self, nodes: int, most: int) -> None:
         self.nodes, self.most, self.until = nodes, most, 0
-        room = 2 * most + 3
-        self.begin = numpy.zeros(room, dtype=numpy.int64)
-        self.end = numpy.zeros(room, dtype=numpy.int64)
-        self.following = numpy.zeros(room, dtype=numpy.int32)
+        capacity = 2 * most + 3
+        self.begin = numpy.zeros(capacity, dtype=numpy.int64)
+        self.end = numpy.zeros(capacity, dtype=numpy.int64)
+        self.following = numpy.zeros(capacity, dtype=numpy.int32)
         self.words = (nodes + 63) // 64
-        self.taken = numpy.zeros(max(room * self.words, 1), dtype=numpy.uint64)
+        self.taken = numpy.zeros(max(capacity * self.words, 1), dtype=numpy.uint64)
         self._row = numpy.zeros(max(self.words, 1), dtype=numpy.uint64)
 
     @compiled

@@ -31,10 +31,10 @@ class SlurmStarts(SlurmParts):
 
     def __init__(self, parts: SlurmParts) -> None:
         self._share(parts)
-        room = max(self.jobs.count, 1)
-        self.job = numpy.zeros(room, dtype=numpy.int32)
-        self.part = numpy.zeros(room, dtype=numpy.int32)
-        self.stopped = numpy.zeros(room, dtype=numpy.int32)
+        capacity = max(self.jobs.count, 1)
+        self.job = numpy.zeros(capacity, dtype=numpy.int32)
+        self.part = numpy.zeros(capacity, dtype=numpy.int32)
+        self.stopped = numpy.zeros(capacity, dtype=numpy.int32)
         self.count = self.num_stopped = 0
 
     @compiled

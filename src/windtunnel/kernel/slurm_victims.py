@@ -85,11 +85,11 @@ class SlurmVictims:
         self.by_qos = bool(rules["by_qos"])
         self.youngest_first = bool(rules["youngest_first"])
         self.reorders = rules["reorder_count"]
-        room = max(jobs.count, 1)
-        self.listed = numpy.zeros(room, dtype=numpy.int32)
-        self.key = numpy.zeros(room, dtype=numpy.int64)
-        self.is_listed = numpy.zeros(room, dtype=numpy.int8)
-        self.chosen = numpy.zeros(room, dtype=numpy.int32)
+        capacity = max(jobs.count, 1)
+        self.listed = numpy.zeros(capacity, dtype=numpy.int32)
+        self.key = numpy.zeros(capacity, dtype=numpy.int64)
+        self.is_listed = numpy.zeros(capacity, dtype=numpy.int8)
+        self.chosen = numpy.zeros(capacity, dtype=numpy.int32)
         self.count = self.num_chosen = 0
 
     @compiled

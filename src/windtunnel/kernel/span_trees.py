@@ -60,9 +60,9 @@ class SpanTrees:
         self.by_span = numpy.zeros(0, dtype=numpy.int32)
         self.span = self.latest = numpy.zeros(0)
 
-    def _grow(self, room: int) -> None:
-        self.by_span = numpy.resize(numpy.append(self.by_span, numpy.int32(0)), room)
-        self.span, self.latest = numpy.zeros(room), numpy.zeros(2 * room)
+    def _grow(self, capacity: int) -> None:
+        self.by_span = numpy.resize(numpy.append(self.by_span, numpy.int32(0)), capacity)
+        self.span, self.latest = numpy.zeros(capacity), numpy.zeros(2 * capacity)
 
     @compiled
     def survey(self) -> cython.void:
@@ -186,15 +186,15 @@ class SpanTrees:
             self.latest[tree + node] = latest
 
     @compiled
-    def has(self, line: cython.int, begin: cython.double, room: cython.double) -> cython.bint:
-        """Return whether a job of a line starts later than ``begin`` and takes ``room`` at most."""
+    def has(self, line: cython.int, begin: cython.double, longest: cython.double) -> cython.bint:
+        """Return whether a job starts later than ``begin`` and takes ``longest`` at most."""
         low: cython.longlong = self.first[line]
         high: cython.longlong = low + self.leaves[line]
         tree: cython.longlong = 2 * low
         middle: cython.longlong
         while low < high:
             middle = (low + high) >> 1
-            if self.span[middle] <= room:
+            if self.span[middle] <= longest:
                 low = middle + 1
             else:
                 high = middle

@@ -94,7 +94,7 @@ class State:
     preceding: cython.int[::1]
     # The log of stays.
     num_stays: cython.int
-    room: cython.int
+    capacity: cython.int
     stay_job: cython.int[::1]
     stay_start: cython.double[::1]
     stay_end: cython.double[::1]
@@ -113,7 +113,7 @@ class State:
     base_w: cython.double
     pue: cython.double
     num_levels: cython.longlong
-    level_room: cython.longlong
+    level_capacity: cython.longlong
     level_stay: cython.int[::1]
     level_time: cython.double[::1]
     level: cython.int[::1]
@@ -151,13 +151,13 @@ class State:
     moving: cython.bint
     # Jobs whose base rate has changed at this instant, where there is no pace.
     num_rerated: cython.int
-    rerated_room: cython.int
+    rerated_capacity: cython.int
     rerated: cython.int[::1]
     # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is reported
     # as stopped is shown so, though it may run again.
     shown_stopped: cython.int
     num_changes: cython.longlong
-    change_room: cython.longlong
+    change_capacity: cython.longlong
     change_job: cython.int[::1]
     change_what: cython.int[::1]
     change_time: cython.double[::1]
@@ -177,17 +177,17 @@ class State:
         self.following = numpy.full(most, -1, dtype=numpy.int32)
         self.preceding = numpy.full(most, -1, dtype=numpy.int32)
         self.first_running = self.last_running = -1
-        self.room = most + 1
+        self.capacity = most + 1
         self.num_stays = 0
-        self.stay_job = numpy.empty(self.room, dtype=numpy.int32)
-        self.stay_start = numpy.empty(self.room)
-        self.stay_end = numpy.empty(self.room)
-        self.stay_first = numpy.zeros(self.room, dtype=numpy.int64)
+        self.stay_job = numpy.empty(self.capacity, dtype=numpy.int32)
+        self.stay_start = numpy.empty(self.capacity)
+        self.stay_end = numpy.empty(self.capacity)
+        self.stay_first = numpy.zeros(self.capacity, dtype=numpy.int64)
         self.now = self.happened = -numpy.inf
         self._take_up(features, jobs)
-        self.num_rerated = self.rerated_room = 0
+        self.num_rerated = self.rerated_capacity = 0
         self.rerated = numpy.zeros(0, dtype=numpy.int32)
-        self.change_room = 0
+        self.change_capacity = 0
         self.shown_stopped = -1
         self.change_job = self.change_what = numpy.zeros(0, dtype=numpy.int32)
         self.change_time = numpy.zeros(0)
@@ -255,28 +255,28 @@ class State:
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = self.room + self.room // 2 + 64
-        self.stay_job = longer(self.stay_job, self.room)
-        self.stay_start = longer(self.stay_start, self.room)
-        self.stay_end = longer(self.stay_end, self.room)
-        self.stay_first = longer(self.stay_first, self.room)
+        self.capacity = self.capacity + self.capacity // 2 + 64
+        self.stay_job = longer(self.stay_job, self.capacity)
+        self.stay_start = longer(self.stay_start, self.capacity)
+        self.stay_end = longer(self.stay_end, self.capacity)
+        self.stay_first = longer(self.stay_first, self.capacity)
 
     def _grow_levels(self) -> None:
-        self.level_room = 2 * self.level_room + 64
-        self.level_stay = longer(self.level_stay, self.level_room)
-        self.level_time = longer(self.level_time, self.level_room)
-        self.level = longer(self.level, self.level_room)
+        self.level_capacity = 2 * self.level_capacity + 64
+        self.level_stay = longer(self.level_stay, self.level_capacity)
+        self.level_time = longer(self.level_time, self.level_capacity)
+        self.level = longer(self.level, self.level_capacity)
 
     def _grow_changes(self) -> None:
-        self.change_room = 2 * self.change_room + 64
-        self.change_job = longer(self.change_job, self.change_room)
-        self.change_what = longer(self.change_what, self.change_room)
-        self.change_time = longer(self.change_time, self.change_room)
+        self.change_capacity = 2 * self.change_capacity + 64
+        self.change_job = longer(self.change_job, self.change_capacity)
+        self.change_what = longer(self.change_what, self.change_capacity)
+        self.change_time = longer(self.change_time, self.change_capacity)
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
         """Note for Python that a job began (1) or left (-1)."""
-        if self.num_changes == self.change_room:
+        if self.num_changes == self.change_capacity:
             with cython.gil:
                 self._grow_changes()
         self.change_job[self.num_changes] = job
@@ -311,7 +311,7 @@ class State:
     @compiled
     def _open_stay(self, job: cython.int, first: cython.longlong) -> cython.void:
         stay: cython.int = self.num_stays
-        if stay + 1 >= self.room:
+        if stay + 1 >= self.capacity:
             with cython.gil:
                 self._grow()
         self.stay_job[stay] = job
@@ -493,10 +493,10 @@ class State:
         if self.has_pace:
             self.pace.touch(job)
             return
-        if self.num_rerated == self.rerated_room:
+        if self.num_rerated == self.rerated_capacity:
             with cython.gil:
-                self.rerated_room = 2 * self.rerated_room + 64
-                self.rerated = longer(self.rerated, self.rerated_room)
+                self.rerated_capacity = 2 * self.rerated_capacity + 64
+                self.rerated = longer(self.rerated, self.rerated_capacity)
         self.rerated[self.num_rerated] = job
         self.num_rerated += 1
 
@@ -531,7 +531,7 @@ class State:
         job: cython.int
         for changed in range(self.power.num_changed):
             job = self.power.changed[changed]
-            if self.num_levels == self.level_room:
+            if self.num_levels == self.level_capacity:
                 with cython.gil:
                     self._grow_levels()
             self.level_stay[self.num_levels] = self.stay[job]

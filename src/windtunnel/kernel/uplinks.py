@@ -45,7 +45,7 @@ class Uplinks:
     # Uplinks: what each carries, and has left while rates are worked out; jobs on it whose rates
     # are not known yet; when it was last seen.
     _capacity: cython.double[::1]
-    _room: cython.double[::1]
+    _left: cython.double[::1]
     _jobs_on: cython.int[::1]
     _seen: cython.longlong[::1]
     # Jobs that cross uplinks, and where each is among them; first of each one's uplinks.
@@ -68,7 +68,7 @@ class Uplinks:
         self._traffic = 0.0 if uplinks is None else uplinks.traffic
         self._level = levels.astype(numpy.int32)
         self._capacity = numpy.array(capacity, dtype=numpy.float64)
-        self._room = numpy.zeros(len(capacity))
+        self._left = numpy.zeros(len(capacity))
         self._jobs_on = numpy.zeros(len(capacity), dtype=numpy.int32)
         self._seen = numpy.zeros(len(capacity), dtype=numpy.int64)
         self.rate, self._fresh = numpy.ones(count), numpy.ones(count)
@@ -156,7 +156,7 @@ class Uplinks:
         link: cython.longlong
         left: cython.longlong = self._num_crossing
         for link in range(self._capacity.shape[0]):
-            self._room[link] = self._capacity[link]
+            self._left[link] = self._capacity[link]
             self._jobs_on[link] = 0
         for at in range(left):
             self._fresh[self._crossing[at]] = -1.0
@@ -168,9 +168,9 @@ class Uplinks:
             tight: cython.longlong = -1
             least: cython.double = self._traffic
             for link in range(self._capacity.shape[0]):
-                if self._jobs_on[link] > 0 and self._room[link] / self._jobs_on[link] < least:
+                if self._jobs_on[link] > 0 and self._left[link] / self._jobs_on[link] < least:
                     tight = link
-                    least = self._room[link] / self._jobs_on[link]
+                    least = self._left[link] / self._jobs_on[link]
             if tight < 0:
                 break
             for at in range(self._num_crossing):
@@ -193,7 +193,7 @@ class Uplinks:
         """Give a job its share of all the uplinks that it crosses."""
         made = self._first[job]
         while made >= 0:
-            self._room[self._link[made]] -= share
+            self._left[self._link[made]] -= share
             self._jobs_on[self._link[made]] -= 1
             made = self._next[made]
 

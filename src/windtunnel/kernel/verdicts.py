@@ -41,7 +41,7 @@ class Verdicts:
     """
 
     num_rows: cython.longlong
-    room: cython.longlong
+    capacity: cython.longlong
     time: cython.double[::1]
     points: cython.longlong[::1]
     job: cython.int[::1]
@@ -53,11 +53,11 @@ class Verdicts:
     causer: cython.int[::1]
     fresh: cython.int[::1]
     num_fresh: cython.int
-    fresh_room: cython.int
+    fresh_capacity: cython.int
 
     def __init__(self, num_jobs: int) -> None:
         count = max(num_jobs, 1)
-        self.num_rows = self.room = 0
+        self.num_rows = self.capacity = 0
         self.time = self.promise = numpy.zeros(0)
         self.points = numpy.zeros(0, dtype=numpy.int64)
         self.job = self.blocker = self.fresh = numpy.zeros(0, dtype=numpy.int32)
@@ -65,18 +65,21 @@ class Verdicts:
         self.last = numpy.zeros(count, dtype=numpy.int8)
         self.causer = numpy.full(count, -1, dtype=numpy.int32)
         self.point = 0
-        self.num_fresh = self.fresh_room = 0
+        self.num_fresh = self.fresh_capacity = 0
 
     def _grow(self) -> None:
-        self.room = 2 * self.room + 1024
-        self.time, self.promise = longer(self.time, self.room), longer(self.promise, self.room)
-        self.points, self.job = longer(self.points, self.room), longer(self.job, self.room)
-        self.verdict = longer(self.verdict, self.room)
-        self.blocker = longer(self.blocker, self.room)
+        self.capacity = 2 * self.capacity + 1024
+        self.time, self.promise = (
+            longer(self.time, self.capacity),
+            longer(self.promise, self.capacity),
+        )
+        self.points, self.job = longer(self.points, self.capacity), longer(self.job, self.capacity)
+        self.verdict = longer(self.verdict, self.capacity)
+        self.blocker = longer(self.blocker, self.capacity)
 
     def _grow_fresh(self) -> None:
-        self.fresh_room = 2 * self.fresh_room + 64
-        self.fresh = longer(self.fresh, self.fresh_room)
+        self.fresh_capacity = 2 * self.fresh_capacity + 64
+        self.fresh = longer(self.fresh, self.fresh_capacity)
 
     @compiled
     def add(
@@ -91,7 +94,7 @@ class Verdicts:
         if self.last[job] == verdict:
             return
         self.last[job] = cython.cast(cython.char, verdict)
-        if self.num_rows == self.room:
+        if self.num_rows == self.capacity:
             with cython.gil:
                 self._grow()
         self.time[self.num_rows] = time
@@ -106,7 +109,7 @@ class Verdicts:
     def waits(self, job: cython.int) -> cython.void:
         """Note that a job came to wait: nothing has been decided about it."""
         self.last[job] = VERDICT_NONE
-        if self.num_fresh == self.fresh_room:
+        if self.num_fresh == self.fresh_capacity:
             with cython.gil:
                 self._grow_fresh()
         self.fresh[self.num_fresh] = job
