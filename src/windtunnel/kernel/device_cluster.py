@@ -26,7 +26,7 @@ class DeviceCluster:
         nodes: how many.
         words: 64-bit words of a set of nodes.
         top: GPUs of the largest node.
-        each: devices a node for which there is room in tables: 1 where nodes are pooled.
+        each: devices of a node in tables: 1 where nodes are pooled.
         pooled: see above.
         gpus: GPUs of each node, (nodes,).
         size_cores: thousandths of cores of each; -1 = not constrained.

@@ -7,7 +7,7 @@ import cython
 from windtunnel.kernel.bits import lowest_bit, without_lowest
 from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_grants import device_choose
-from windtunnel.kernel.device_room import SET_IN_USE
+from windtunnel.kernel.device_state import SET_IN_USE
 from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
 
@@ -22,13 +22,13 @@ def device_put(
     Args:
         search: what is searched.
         kind: the job's kind.
-        which: the node; it has room.
+        which: the node; they fit it.
         tasks: how many.
         rest: tasks of the job that are not placed yet, these included.
     """
     first: cython.longlong = search.kinds.tasks[kind] - rest
     device_choose(search, kind, which, tasks, first)
-    search.room.look_past(which)
+    search.state.look_past(which)
     return rest - tasks
 
 
@@ -37,31 +37,31 @@ def device_put_idle(
     search: DeviceSearch, kind: cython.int, rest: cython.longlong
 ) -> cython.longlong:
     """Let a gang have whole nodes that run nothing, lowest index first; return the tasks left."""
-    words: cython.int = search.room.cluster.words
-    # Nodes of one kind that run nothing have the same room.
-    for own in range(search.room.cluster.kinds):
+    words: cython.int = search.state.cluster.words
+    # Nodes of one kind that run nothing hold as many tasks.
+    for own in range(search.state.cluster.kinds):
         which = search.first_idle(kind, own)
-        search.kind_room[own] = 0
+        search.kind_fitting[own] = 0
         if which >= 0:
-            search.kind_room[own] = search.room_for(kind, which)
+            search.kind_fitting[own] = search.fitting(kind, which)
     for word in range(words):
         if rest == 0:
             break
-        found = search.room.sets[SET_IN_USE * words + word]  # those of no kind are among them
-        for own in range(search.room.cluster.kinds):
-            if 0 < search.kind_room[own] <= rest:
-                found |= search.room.sets[(search.room.first_kind + own) * words + word]
-        found &= search.room.within[word]
+        found = search.state.sets[SET_IN_USE * words + word]  # those of no kind are among them
+        for own in range(search.state.cluster.kinds):
+            if 0 < search.kind_fitting[own] <= rest:
+                found |= search.state.sets[(search.state.first_kind + own) * words + word]
+        found &= search.state.within[word]
         while found != 0:
             which = (word << 6) + lowest_bit(found)
             found = without_lowest(found)
-            if search.room.tasks[which] != 0 or not search.kinds.allows(kind, which):
+            if search.state.tasks[which] != 0 or not search.kinds.allows(kind, which):
                 continue
-            own = search.room.cluster.kind[which]
-            if own >= 0 and (search.room.sets[SET_IN_USE * words + word] >> (which & 63)) & 1 == 0:
-                tasks = search.kind_room[own]
+            own = search.state.cluster.kind[which]
+            if own >= 0 and (search.state.sets[SET_IN_USE * words + word] >> (which & 63)) & 1 == 0:
+                tasks = search.kind_fitting[own]
             else:
-                tasks = search.room_for(kind, which)
+                tasks = search.fitting(kind, which)
             if 0 < tasks <= rest:
                 rest = device_put(search, kind, which, tasks, rest)
     return rest
@@ -81,16 +81,16 @@ def device_put_gang(search: DeviceSearch, kind: cython.int) -> cython.bint:
 
 
 @compiled
-def device_room_within(search: DeviceSearch, kind: cython.int) -> cython.longlong:
+def device_fitting_within(search: DeviceSearch, kind: cython.int) -> cython.longlong:
     """Return how many of a job's tasks fit the nodes within sight, at most all of them."""
-    room: cython.longlong = 0
+    fitting: cython.longlong = 0
     count: cython.longlong = search.kinds.tasks[kind]
-    for which in range(search.room.cluster.nodes):
-        if search.room.is_within(which):
-            room += search.room_for(kind, which)
-            if room >= count:
+    for which in range(search.state.cluster.nodes):
+        if search.state.is_within(which):
+            fitting += search.fitting(kind, which)
+            if fitting >= count:
                 return count
-    return room
+    return fitting
 
 
 @compiled
@@ -107,7 +107,7 @@ def device_fill(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -
             search,
             kind,
             which,
-            min(rest, search.room_for(kind, which)),
+            min(rest, search.fitting(kind, which)),
             rest,
         )
     return rest
@@ -117,6 +117,6 @@ def device_fill(search: DeviceSearch, kind: cython.int, rest: cython.longlong) -
 def device_put_filling(search: DeviceSearch, kind: cython.int) -> cython.bint:
     """Place a gang over nodes that are filled in the order of their scores."""
     count: cython.longlong = search.kinds.tasks[kind]
-    if count > 1 and device_room_within(search, kind) < count:
+    if count > 1 and device_fitting_within(search, kind) < count:
         return False
     return device_fill(search, kind, count) == 0

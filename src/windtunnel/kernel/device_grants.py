@@ -18,7 +18,7 @@ def device_choose(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong,
     first: cython.longlong,
 ) -> cython.void:  # fmt: skip
-    """Write what so many tasks get on a node that has room for them; nothing is taken.
+    """Write what so many tasks get on a node that they fit; nothing is taken.
 
     Args:
         search: what is searched.
@@ -30,11 +30,11 @@ def device_choose(
     if search.kinds.milli[kind] == 0:
         for _ in range(tasks):
             search.place.add(which, 0)
-    elif search.room.cluster.pooled:
+    elif search.state.cluster.pooled:
         search.place.add(which, tasks * search.kinds.milli[kind])
     elif search.kinds.part[kind] == 0:
         search.place.add(
-            which, search.room.first_devices(which, tasks * search.kinds.whole[kind], True)
+            which, search.state.first_devices(which, tasks * search.kinds.whole[kind], True)
         )
     else:
         device_choose_shares(search, kind, which, tasks, first)
@@ -48,15 +48,15 @@ def device_choose_shares(
     """Write the devices that the shares of so many tasks get; arguments as of `device_choose`."""
     device: cython.int = -1
     part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
-    cores: cython.longlong = search.room.cores[which]
+    cores: cython.longlong = search.state.cores[which]
     # The device that has least left and still fits is that for the next task, too.
     lasts: cython.bint = search.scoring.code not in (BY_FGD, BY_RANDOM)
-    device_copy_left(search.room, which)
+    device_copy_left(search.state, which)
     for task in range(first, first + tasks):
-        if device < 0 or not lasts or search.room.left[device] < part:
+        if device < 0 or not lasts or search.state.left[device] < part:
             device = device_for(search, kind, which, cores, task)
-        search.room.left[device] -= part
-        if search.room.cluster.size_cores[which] >= 0:
+        search.state.left[device] -= part
+        if search.state.cluster.size_cores[which] >= 0:
             cores -= search.kinds.cores[kind]
         search.place.add(which, bit_at(device))
 
@@ -66,9 +66,9 @@ def device_tasks_of(
     search: DeviceSearch, kind: cython.int, grant: cython.longlong
 ) -> cython.longlong:
     """Return how many tasks of a job a grant on one node serves."""
-    if grant == 0 or (search.kinds.part[kind] > 0 and not search.room.cluster.pooled):
+    if grant == 0 or (search.kinds.part[kind] > 0 and not search.state.cluster.pooled):
         return 1
-    if search.room.cluster.pooled:
+    if search.state.cluster.pooled:
         return grant // search.kinds.milli[kind]
     return count_bits(grant) // search.kinds.whole[kind]
 
@@ -99,10 +99,10 @@ def device_change(
     for at in range(begin, end):
         tasks += device_tasks_of(search, kind, pairs.grant[at])
         milli += device_change_devices(search, kind, which, pairs.grant[at], sign)
-    search.room.total[which] += sign * cython.cast(cython.int, milli)
-    search.room.free += sign * milli
-    if not search.room.cluster.pooled:
-        search.room.find_roomiest(which)
+    search.state.total[which] += sign * cython.cast(cython.int, milli)
+    search.state.free += sign * milli
+    if not search.state.cluster.pooled:
+        search.state.find_most_free(which)
     device_count_tasks(search, kind, which, tasks, sign)
 
 
@@ -114,17 +114,17 @@ def device_change_devices(
     """Take (-1) or give back (1) the devices of a grant; return its thousandths of GPUs."""
     unit: cython.int = cython.cast(cython.int, search.kinds.unit[kind])
     milli: cython.longlong = 0
-    if search.room.cluster.pooled:
-        search.room.devices[which] += sign * cython.cast(cython.int, grant)
+    if search.state.cluster.pooled:
+        search.state.devices[which] += sign * cython.cast(cython.int, grant)
         return grant
     while grant != 0:
-        device = which * search.room.cluster.each + lowest_bit(grant)
+        device = which * search.state.cluster.each + lowest_bit(grant)
         grant = without_lowest(grant)
-        if search.room.devices[device] == DEVICE_MILLI:
-            search.room.idle[which] -= 1
-        search.room.devices[device] += sign * unit
-        if search.room.devices[device] == DEVICE_MILLI:
-            search.room.idle[which] += 1
+        if search.state.devices[device] == DEVICE_MILLI:
+            search.state.idle[which] -= 1
+        search.state.devices[device] += sign * unit
+        if search.state.devices[device] == DEVICE_MILLI:
+            search.state.idle[which] += 1
         milli += unit
     return milli
 
@@ -138,15 +138,15 @@ def device_count_tasks(
     group: cython.longlong = search.kinds.group[kind]
     count: cython.int = sign * cython.cast(cython.int, tasks)
     device_change_rest(search, kind, which, tasks, sign)
-    if search.room.tasks[which] == 0:
-        search.room.idlers -= 1
-    search.room.tasks[which] -= count
-    if search.room.tasks[which] == 0:
-        search.room.idlers += 1
-    if search.room.groups > 0 and group >= 0:
-        search.room.held[which * search.room.groups + group] -= count
-    search.room.mark(which)
-    search.room.sort_in(which)
+    if search.state.tasks[which] == 0:
+        search.state.idlers -= 1
+    search.state.tasks[which] -= count
+    if search.state.tasks[which] == 0:
+        search.state.idlers += 1
+    if search.state.groups > 0 and group >= 0:
+        search.state.held[which * search.state.groups + group] -= count
+    search.state.mark(which)
+    search.state.sort_in(which)
 
 
 @compiled
@@ -155,10 +155,10 @@ def device_change_rest(
     sign: cython.int,
 ) -> cython.void:  # fmt: skip
     """Take (-1) or give back (1) the cores and the memory of so many tasks."""
-    if search.room.cluster.size_cores[which] >= 0:
-        search.room.cores[which] += sign * tasks * search.kinds.cores[kind]
-    if search.room.cluster.size_mem[which] >= 0:
-        search.room.mem[which] += sign * tasks * search.kinds.mem[kind]
+    if search.state.cluster.size_cores[which] >= 0:
+        search.state.cores[which] += sign * tasks * search.kinds.cores[kind]
+    if search.state.cluster.size_mem[which] >= 0:
+        search.state.mem[which] += sign * tasks * search.kinds.mem[kind]
 
 
 @compiled
@@ -177,13 +177,15 @@ def device_draft(
     least: cython.int = 0
     device_change_rest(search, kind, which, device_tasks_of(search, kind, grant), sign)
     device_change_devices(search, kind, which, grant, sign)
-    if search.room.cluster.pooled:
-        least = search.room.devices[which] if grant > 0 else 0
+    if search.state.cluster.pooled:
+        least = search.state.devices[which] if grant > 0 else 0
         left = 0
     while left != 0:
-        least = min(least, search.room.devices[which * search.room.cluster.each + lowest_bit(left)])
+        least = min(
+            least, search.state.devices[which * search.state.cluster.each + lowest_bit(left)]
+        )
         left = without_lowest(left)
-    return least >= 0 and search.room.cores[which] >= 0 and search.room.mem[which] >= 0
+    return least >= 0 and search.state.cores[which] >= 0 and search.state.mem[which] >= 0
 
 
 @compiled
@@ -191,21 +193,21 @@ def device_footprint(
     search: DeviceSearch, kind: cython.int, which: cython.int, grant: cython.longlong,
     into: Pairs,
 ) -> cython.void:  # fmt: skip
-    """Append what a grant takes of a row (`DeviceRoom.store`), as (column, amount) pairs."""
-    at: cython.int = which * search.room.width()
+    """Append what a grant takes of a row (`DeviceState.store`), as (column, amount) pairs."""
+    at: cython.int = which * search.state.width()
     tasks: cython.longlong = device_tasks_of(search, kind, grant)
-    if search.room.cluster.pooled:
+    if search.state.cluster.pooled:
         if grant > 0:
             into.add(at, grant)
     else:
         while grant != 0:
             into.add(at + lowest_bit(grant), search.kinds.unit[kind])
             grant = without_lowest(grant)
-    at += search.room.cluster.each
-    if search.room.cluster.size_cores[which] >= 0 and search.kinds.cores[kind] > 0:
+    at += search.state.cluster.each
+    if search.state.cluster.size_cores[which] >= 0 and search.kinds.cores[kind] > 0:
         into.add(at, tasks * search.kinds.cores[kind])
-    if search.room.cluster.size_mem[which] >= 0 and search.kinds.mem[kind] > 0:
+    if search.state.cluster.size_mem[which] >= 0 and search.kinds.mem[kind] > 0:
         into.add(at + 1, tasks * search.kinds.mem[kind])
     into.add(at + 2, tasks)
-    if search.room.groups > 0 and search.kinds.group[kind] >= 0:
+    if search.state.groups > 0 and search.kinds.group[kind] >= 0:
         into.add(at + 3 + cython.cast(cython.int, search.kinds.group[kind]), tasks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.device_kinds import DEVICE_MILLI
-from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM, DeviceScoring
 from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.marks import compiled
@@ -13,21 +13,21 @@ from windtunnel.kernel.marks import compiled
 
 @compiled
 def device_fragments(
-    room: DeviceRoom, scoring: DeviceScoring, which: cython.int, cores: cython.longlong
+    state: DeviceState, scoring: DeviceScoring, which: cython.int, cores: cython.longlong
 ) -> cython.longlong:
     """Return a node's fragments x tasks of the target workload.
 
-    Its devices have in ``room.left`` what is free. Shapes are sorted by their thousandths, so that
+    Its devices have in ``state.left`` what is free. Shapes are sorted by their thousandths, so that
     what depends on these alone is counted once for several shapes.
     """
-    devices: cython.int = room.cluster.gpus[which]
+    devices: cython.int = state.cluster.gpus[which]
     total: cython.longlong = 0
     found: cython.longlong = 0
     counted: cython.longlong = -1
     enough: cython.longlong = 0
     small: cython.longlong = 0
     for device in range(devices):
-        total += room.left[device]
+        total += state.left[device]
     if total == 0:
         return 0
     for shape in range(scoring.shapes):
@@ -39,10 +39,10 @@ def device_fragments(
                 enough = 0
                 small = 0
                 for device in range(devices):
-                    if room.left[device] >= milli:
+                    if state.left[device] >= milli:
                         enough += 1
                     else:
-                        small += room.left[device]
+                        small += state.left[device]
             mask = scoring.shape_mask[shape]
             if enough >= scoring.shape_gpus[shape] and (mask < 0 or scoring.sets.has(mask, which)):
                 lost = small
@@ -71,27 +71,27 @@ def device_scored(
     search: DeviceSearch, kind: cython.int, which: cython.int, cores: cython.longlong,
     wants_score: cython.bint,
 ) -> cython.longlong:  # fmt: skip
-    """Return the device of ``room.left`` on which a share fragments least, or its score."""
+    """Return the device of ``state.left`` on which a share fragments least, or its score."""
     part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
-    before: cython.longlong = device_fragments(search.room, search.scoring, which, cores)
+    before: cython.longlong = device_fragments(search.state, search.scoring, which, cores)
     best: cython.longlong = 0
     chosen: cython.int = -1
-    for device in range(search.room.cluster.gpus[which]):
-        left = search.room.left[device]
+    for device in range(search.state.cluster.gpus[which]):
+        left = search.state.left[device]
         if left < part:
             continue
         seen = False
         for earlier in range(device):
-            if search.room.left[earlier] == left:
+            if search.state.left[earlier] == left:
                 seen = True  # an equal device scores the same, and the first one wins
                 break
         if seen:
             continue
-        search.room.left[device] = left - part
+        search.state.left[device] = left - part
         score = before - device_fragments(
-            search.room, search.scoring, which, cores - search.kinds.cores[kind]
+            search.state, search.scoring, which, cores - search.kinds.cores[kind]
         )
-        search.room.left[device] = left
+        search.state.left[device] = left
         score = device_gain_score(search.scoring, score)
         if chosen < 0 or score > best:
             best = score
@@ -104,56 +104,56 @@ def device_for(
     search: DeviceSearch, kind: cython.int, which: cython.int, cores: cython.longlong,
     task: cython.longlong,
 ) -> cython.int:  # fmt: skip
-    """Return the device of ``room.left`` that one task with a share gets; -1 if none suffices."""
+    """Return the device of ``state.left`` that one task with a share gets; -1 if none suffices."""
     fitting: cython.longlong = 0
     chosen: cython.int = -1
-    devices: cython.int = search.room.cluster.gpus[which]
+    devices: cython.int = search.state.cluster.gpus[which]
     part: cython.int = cython.cast(cython.int, search.kinds.part[kind])
     if search.scoring.code == BY_FGD:
         return cython.cast(cython.int, device_scored(search, kind, which, cores, False))
     if search.scoring.code == BY_RANDOM:
         for device in range(devices):
-            if search.room.left[device] >= part:
+            if search.state.left[device] >= part:
                 fitting += 1
         skip = (search.scoring.draw_for(task) * fitting) >> 31
         for device in range(devices):
-            if search.room.left[device] >= part:
+            if search.state.left[device] >= part:
                 if skip == 0:
                     return device
                 skip -= 1
         return -1
     for device in range(devices):
-        if search.room.left[device] >= part and (
-            chosen < 0 or search.room.left[device] < search.room.left[chosen]
+        if search.state.left[device] >= part and (
+            chosen < 0 or search.state.left[device] < search.state.left[chosen]
         ):
             chosen = device
     return chosen
 
 
 @compiled
-def device_copy_left(room: DeviceRoom, which: cython.int) -> cython.void:
-    """Copy what a node's devices have free to ``room.left``."""
-    first: cython.int = which * room.cluster.each
-    for device in range(room.cluster.gpus[which]):
-        room.left[device] = room.devices[first + device]
+def device_copy_left(state: DeviceState, which: cython.int) -> cython.void:
+    """Copy what a node's devices have free to ``state.left``."""
+    first: cython.int = which * state.cluster.each
+    for device in range(state.cluster.gpus[which]):
+        state.left[device] = state.devices[first + device]
 
 
 @compiled
 def device_try(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.void:
-    """Leave in ``room.left`` what a node's devices would have free after so many tasks."""
-    cores: cython.longlong = search.room.cores[which]
+    """Leave in ``state.left`` what a node's devices would have free after so many tasks."""
+    cores: cython.longlong = search.state.cores[which]
     rest: cython.longlong = tasks * search.kinds.whole[kind]
-    device_copy_left(search.room, which)
+    device_copy_left(search.state, which)
     if rest > 0:
-        for device in range(search.room.cluster.gpus[which]):
-            if rest > 0 and search.room.left[device] == DEVICE_MILLI:
-                search.room.left[device] = 0
+        for device in range(search.state.cluster.gpus[which]):
+            if rest > 0 and search.state.left[device] == DEVICE_MILLI:
+                search.state.left[device] = 0
                 rest -= 1
     elif search.kinds.part[kind] > 0:
         for task in range(tasks):
             device = device_for(search, kind, which, cores, task)
-            search.room.left[device] -= cython.cast(cython.int, search.kinds.part[kind])
-            if search.room.cluster.size_cores[which] >= 0:
+            search.state.left[device] -= cython.cast(cython.int, search.kinds.part[kind])
+            if search.state.cluster.size_cores[which] >= 0:
                 cores -= search.kinds.cores[kind]

@@ -15,7 +15,7 @@ from windtunnel.kernel.device_picks import (
     device_scored,
     device_try,
 )
-from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_BEST_FIT,
@@ -47,17 +47,17 @@ def device_fgd_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return how many fewer fragments a node has after so many tasks, as a score."""
-    cores: cython.longlong = search.room.cores[which]
+    cores: cython.longlong = search.state.cores[which]
     if tasks == 1 and search.kinds.part[kind] > 0:
-        device_copy_left(search.room, which)
+        device_copy_left(search.state, which)
         return device_scored(search, kind, which, cores, True)
-    if search.scoring.frags_at[which] != search.room.stamp[which]:
-        device_copy_left(search.room, which)
-        search.scoring.frags[which] = device_fragments(search.room, search.scoring, which, cores)
-        search.scoring.frags_at[which] = search.room.stamp[which]
+    if search.scoring.frags_at[which] != search.state.stamp[which]:
+        device_copy_left(search.state, which)
+        search.scoring.frags[which] = device_fragments(search.state, search.scoring, which, cores)
+        search.scoring.frags_at[which] = search.state.stamp[which]
     device_try(search, kind, which, tasks)
     after = device_fragments(
-        search.room, search.scoring, which, cores - tasks * search.kinds.cores[kind]
+        search.state, search.scoring, which, cores - tasks * search.kinds.cores[kind]
     )
     return device_gain_score(search.scoring, search.scoring.frags[which] - after)
 
@@ -67,21 +67,21 @@ def device_packing_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return a score of 50 to 100 for used GPUs, 33 to 50 for a used node, up to 33 else."""
-    devices: cython.longlong = cython.cast(cython.longlong, search.room.cluster.gpus[which])
+    devices: cython.longlong = cython.cast(cython.longlong, search.state.cluster.gpus[which])
     scale: cython.longlong = search.scoring.scale
     opened: cython.longlong = 0
     percent: cython.longlong = 0
     milli: cython.longlong = 0
     if search.kinds.group[kind] < 0:
         return 0
-    if search.room.idle[which] == devices:
+    if search.state.idle[which] == devices:
         return max(33 - devices, devices) * scale
     device_try(search, kind, which, tasks)
-    for device in range(search.room.cluster.gpus[which]):
+    for device in range(search.state.cluster.gpus[which]):
         left = cython.cast(
-            cython.longlong, search.room.devices[which * search.room.cluster.each + device]
+            cython.longlong, search.state.devices[which * search.state.cluster.each + device]
         )
-        if search.room.left[device] != left:
+        if search.state.left[device] != left:
             if left == DEVICE_MILLI:
                 opened += 1
             percent += left * 100 // DEVICE_MILLI
@@ -99,33 +99,33 @@ def device_clustering_score(
     """Return 75, 50, 25 or 0 by what runs on a node, and up to 25 for how full it is."""
     base: cython.longlong
     found: cython.int = 0
-    first: cython.int = which * search.room.groups
-    most: cython.longlong = search.room.cluster.max_milli
+    first: cython.int = which * search.state.groups
+    most: cython.longlong = search.state.cluster.max_milli
     if search.kinds.group[kind] < 0:
         return 0
-    for at in range(first, first + search.room.groups):
-        if search.room.held[at] > 0:
+    for at in range(first, first + search.state.groups):
+        if search.state.held[at] > 0:
             found += 1
     base = 0 if found > 0 else 25
-    if search.room.held[first + search.kinds.group[kind]] > 0:
+    if search.state.held[first + search.kinds.group[kind]] > 0:
         base = 75 if found == 1 else 50
-    used = most - cython.cast(cython.longlong, search.room.total[which])
+    used = most - cython.cast(cython.longlong, search.state.total[which])
     return 25 * used * search.scoring.scale // most + base * search.scoring.scale
 
 
 @compiled
 def device_utilization_score(
-    room: DeviceRoom, scoring: DeviceScoring, which: cython.int
+    state: DeviceState, scoring: DeviceScoring, which: cython.int
 ) -> cython.longlong:
     """Return the mean share of GPUs and cores in use, in percent, negated."""
     gpus: cython.double = 0.0
     cores: cython.double = 0.0
-    total: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which]) * DEVICE_MILLI
-    size: cython.longlong = room.cluster.size_cores[which]
+    total: cython.longlong = cython.cast(cython.longlong, state.cluster.gpus[which]) * DEVICE_MILLI
+    size: cython.longlong = state.cluster.size_cores[which]
     if total > 0:
-        gpus = cython.cast(cython.double, total - room.total[which]) / total
+        gpus = cython.cast(cython.double, total - state.total[which]) / total
     if size > 0:
-        cores = cython.cast(cython.double, size - room.cores[which]) / size
+        cores = cython.cast(cython.double, size - state.cores[which]) / size
     use = 100 * (gpus + cores)
     if total > 0 and size > 0:
         use = use / 2
@@ -140,23 +140,23 @@ def device_utilization_score(
 
 @compiled
 def device_load_score(
-    room: DeviceRoom, scoring: DeviceScoring, which: cython.int
+    state: DeviceState, scoring: DeviceScoring, which: cython.int
 ) -> cython.longlong:
     """Return what the weighted rate of allocation leaves of 100."""
     value: cython.double = 0.0
     weight: cython.longlong = 0
     rate: cython.double = 0.0
-    total: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which]) * DEVICE_MILLI
-    cores: cython.longlong = room.cluster.size_cores[which]
-    mem: cython.longlong = room.cluster.size_mem[which]
+    total: cython.longlong = cython.cast(cython.longlong, state.cluster.gpus[which]) * DEVICE_MILLI
+    cores: cython.longlong = state.cluster.size_cores[which]
+    mem: cython.longlong = state.cluster.size_mem[which]
     if total > 0:
-        value += scoring.w_gpus * (cython.cast(cython.double, total - room.total[which]) / total)
+        value += scoring.w_gpus * (cython.cast(cython.double, total - state.total[which]) / total)
         weight += scoring.w_gpus
     if cores > 0:
-        value += scoring.w_cores * (cython.cast(cython.double, cores - room.cores[which]) / cores)
+        value += scoring.w_cores * (cython.cast(cython.double, cores - state.cores[which]) / cores)
         weight += scoring.w_cores
     if mem > 0:
-        value += scoring.w_mem * (cython.cast(cython.double, mem - room.mem[which]) / mem)
+        value += scoring.w_mem * (cython.cast(cython.double, mem - state.mem[which]) / mem)
         weight += scoring.w_mem
     if weight > 0:
         rate = value / weight
@@ -168,20 +168,20 @@ def device_leftover_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
     """Return the score of what is left over after placing, or of the dot product."""
-    free: cython.double = search.room.total[which]
+    free: cython.double = search.state.total[which]
     want: cython.double = tasks * search.kinds.milli[kind]
     cores: cython.double = tasks * search.kinds.cores[kind]
-    most_cores: cython.double = search.room.cluster.max_cores
-    most_milli: cython.double = search.room.cluster.max_milli
-    is_limited: cython.bint = search.room.cluster.size_cores[which] >= 0
+    most_cores: cython.double = search.state.cluster.max_cores
+    most_milli: cython.double = search.state.cluster.max_milli
+    is_limited: cython.bint = search.state.cluster.size_cores[which] >= 0
     value: cython.double = 0.0
     if search.scoring.code == BY_OPENB_BEST_FIT:
         if is_limited:
-            value += (search.room.cores[which] - cores) / most_cores * 0.5
+            value += (search.state.cores[which] - cores) / most_cores * 0.5
         value += (free - want) / most_milli * 0.5
     else:
         if is_limited:
-            value += search.room.cores[which] / most_cores * (cores / most_cores)
+            value += search.state.cores[which] / most_cores * (cores / most_cores)
         value += free / most_milli * (want / most_milli)
         value = value / 2
     return device_floor((1.0 - value) * 100 * search.scoring.scale)
@@ -193,12 +193,12 @@ def device_asked(
 ) -> cython.longlong:
     """Return what a placement of the user's own says of a node; it raises nothing."""
     device: cython.int
-    first: cython.longlong = cython.cast(cython.longlong, which) * search.room.cluster.each
+    first: cython.longlong = cython.cast(cython.longlong, which) * search.state.cluster.each
     devices: list = []
-    for device in range(min(search.room.cluster.gpus[which], search.room.cluster.each)):
-        devices.append(search.room.devices[first + device])
+    for device in range(min(search.state.cluster.gpus[which], search.state.cluster.each)):
+        devices.append(search.state.devices[first + device])
     score: cython.longlong = search.scoring.ask(
-        which, devices, search.room.cores[which], search.room.mem[which], search.room.tasks[which],
+        which, devices, search.state.cores[which], search.state.mem[which], search.state.tasks[which],
         tasks, search.kinds.milli[kind], search.kinds.cores[kind], search.kinds.mem[kind],
     )  # fmt: skip
     return score
@@ -208,7 +208,7 @@ def device_asked(
 def device_score(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
-    """Return the score of a node that has room for so many tasks: the higher the better."""
+    """Return the score of a node that so many tasks fit: the higher the better."""
     asked: cython.longlong
     idle: cython.longlong
     if search.scoring.code == BY_ASKED:
@@ -224,15 +224,17 @@ def device_score(
     if search.scoring.code in (BY_OPENB_BEST_FIT, BY_DOT_PROD):
         return device_leftover_score(search, kind, which, tasks)
     if search.scoring.code == BY_LOWEST_UTILIZATION:
-        return device_utilization_score(search.room, search.scoring, which)
+        return device_utilization_score(search.state, search.scoring, which)
     if search.scoring.code == BY_LOAD_RATE:
-        return device_load_score(search.room, search.scoring, which)
+        return device_load_score(search.state, search.scoring, which)
     if search.scoring.code == BY_BEST_FIT:
-        return -search.room.total[which]
+        return -search.state.total[which]
     if search.scoring.code == BY_WORST_FIT:
-        return search.room.total[which]
+        return search.state.total[which]
     if search.scoring.code in (BY_LEAST_IDLE, BY_MOST_IDLE):
-        idle = search.room.total[which] if search.room.cluster.pooled else search.room.idle[which]
+        idle = (
+            search.state.total[which] if search.state.cluster.pooled else search.state.idle[which]
+        )
         return idle if search.scoring.code == BY_MOST_IDLE else -idle
     return 0
 
@@ -245,7 +247,7 @@ def device_known_score(
     if search.scoring.classes == 0:
         return device_score(search, kind, which, search.kinds.chunk[kind])
     at = search.kinds.scored[kind] * search.scoring.nodes + which
-    if search.scoring.kept_at[at] != search.room.stamp[which]:
+    if search.scoring.kept_at[at] != search.state.stamp[which]:
         search.scoring.kept[at] = device_score(search, kind, which, search.kinds.chunk[kind])
-        search.scoring.kept_at[at] = search.room.stamp[which]
+        search.scoring.kept_at[at] = search.state.stamp[which]
     return search.scoring.kept[at]

@@ -155,7 +155,7 @@ class DeviceScoring:
         self.shape_gpus, self.shape_mask = table[3], table[4]
 
     def keep(self, kinds: DeviceKinds) -> None:
-        """Make room for the scores of all classes of kinds; what was kept is forgotten."""
+        """Allocate the scores of all classes of kinds; what was kept is forgotten."""
         classes = kinds.classes
         if not self.keeps or classes == self.classes:
             return

@@ -1,4 +1,4 @@
-"""`DeviceSearch`: what a search of nodes with devices works with, and which have room for tasks."""
+"""`DeviceSearch`: what a search of nodes with devices works with, and how many tasks fit a node."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy
 
 from windtunnel.kernel.bits import lowest_bit
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
-from windtunnel.kernel.device_room import BUCKET_SHIFT, SET_LEVELS, SET_WITH_GPUS, DeviceRoom
+from windtunnel.kernel.device_state import BUCKET_SHIFT, SET_LEVELS, SET_WITH_GPUS, DeviceState
 from windtunnel.kernel.device_scoring import DeviceScoring
 from windtunnel.kernel.free_holds import Holds
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 
-#: More tasks than any node has room for.
+#: More tasks than fit any node.
 MANY_TASKS = cython.declare(cython.longlong, 1 << 40)
 
 
@@ -22,10 +22,10 @@ MANY_TASKS = cython.declare(cython.longlong, 1 << 40)
 class DeviceSearch:
     """What is free, who asks for what, how nodes are scored, and the best node seen so far.
 
-    A search looks at the nodes in ``room.within``.
+    A search looks at the nodes in ``state.within``.
 
     Args:
-        room: what is free.
+        state: what is free.
         scoring: the placement.
         kinds: the kinds of jobs.
         place: where (node, grant) pairs are written.
@@ -35,11 +35,11 @@ class DeviceSearch:
         which: the best node, -1 = none.
         score: its score.
         tie: what decides between it and a node of the same score; lower wins.
-        kind_room: scratch: how many tasks fit a node of each kind that runs nothing.
-        rack_room: scratch: a number a rack.
+        kind_fitting: scratch: how many tasks fit a node of each kind that runs nothing.
+        rack_scratch: scratch: a number of each rack.
     """
 
-    room: DeviceRoom
+    state: DeviceState
     scoring: DeviceScoring
     kinds: DeviceKinds
     place: Pairs
@@ -47,52 +47,52 @@ class DeviceSearch:
     which: cython.int
     score: cython.longlong
     tie: cython.longlong
-    kind_room: cython.longlong[::1]
-    rack_room: cython.longlong[::1]
+    kind_fitting: cython.longlong[::1]
+    rack_scratch: cython.longlong[::1]
 
     def __init__(
-        self, room: DeviceRoom, scoring: DeviceScoring, kinds: DeviceKinds, place: Pairs
+        self, state: DeviceState, scoring: DeviceScoring, kinds: DeviceKinds, place: Pairs
     ) -> None:
-        self.room, self.scoring, self.kinds, self.place = room, scoring, kinds, place
-        self.sight = numpy.zeros(room.cluster.words, dtype=numpy.int64)
-        self.kind_room = numpy.zeros(room.cluster.kinds, dtype=numpy.int64)
-        self.rack_room = numpy.zeros(room.cluster.racks, dtype=numpy.int64)
+        self.state, self.scoring, self.kinds, self.place = state, scoring, kinds, place
+        self.sight = numpy.zeros(state.cluster.words, dtype=numpy.int64)
+        self.kind_fitting = numpy.zeros(state.cluster.kinds, dtype=numpy.int64)
+        self.rack_scratch = numpy.zeros(state.cluster.racks, dtype=numpy.int64)
 
     # Which nodes are looked at.
 
     @compiled
     def look(self, holds: Holds, looks: cython.int) -> cython.void:
         """Look at all nodes that may be used."""
-        for word in range(self.room.cluster.words):
-            self.sight[word] = self.room.cluster.every[word] & holds.in_sight(looks, word)
+        for word in range(self.state.cluster.words):
+            self.sight[word] = self.state.cluster.every[word] & holds.in_sight(looks, word)
         self.look_at_all()
 
     @compiled
     def look_at_all(self) -> cython.void:
         """Look at all in sight again."""
-        for word in range(self.room.cluster.words):
-            self.room.within[word] = self.sight[word]
+        for word in range(self.state.cluster.words):
+            self.state.within[word] = self.sight[word]
 
     @compiled
     def look_at_none(self) -> cython.void:
         """Look at no node."""
-        for word in range(self.room.cluster.words):
-            self.room.within[word] = 0
+        for word in range(self.state.cluster.words):
+            self.state.within[word] = 0
 
     @compiled
     def is_in_sight(self, which: cython.int) -> cython.bint:
         """Return whether a node may be used."""
         return (self.sight[which >> 6] >> (which & 63)) & 1 != 0
 
-    # How many tasks have room.
+    # How many tasks fit.
 
     @compiled
-    def room_for(self, kind: cython.int, which: cython.int) -> cython.longlong:
+    def fitting(self, kind: cython.int, which: cython.int) -> cython.longlong:
         """Return how many of a job's tasks fit a node now, in sight or not."""
-        return self.room_up_to(kind, which, self.kinds.tasks[kind])
+        return self.fitting_up_to(kind, which, self.kinds.tasks[kind])
 
     @compiled
-    def room_up_to(
+    def fitting_up_to(
         self, kind: cython.int, which: cython.int, most: cython.longlong
     ) -> cython.longlong:
         """Return how many of at most so many tasks of a job's kind fit a node now."""
@@ -100,15 +100,15 @@ class DeviceSearch:
         if not self.kinds.allows(kind, which):
             return 0
         if self.kinds.cores[kind] > 0:
-            found = min(found, self.room.cores[which] // self.kinds.cores[kind])
+            found = min(found, self.state.cores[which] // self.kinds.cores[kind])
         if self.kinds.mem[kind] > 0:
-            found = min(found, self.room.mem[which] // self.kinds.mem[kind])
+            found = min(found, self.state.mem[which] // self.kinds.mem[kind])
         if found <= 0 or self.kinds.milli[kind] == 0:
             return max(found, 0)
-        if self.room.cluster.pooled:
-            return min(found, self.room.total[which] // self.kinds.milli[kind])
+        if self.state.cluster.pooled:
+            return min(found, self.state.total[which] // self.kinds.milli[kind])
         if self.kinds.part[kind] == 0:
-            return min(found, self.room.idle[which] // self.kinds.whole[kind])
+            return min(found, self.state.idle[which] // self.kinds.whole[kind])
         return self.shares(self.kinds.part[kind], which, found)
 
     @compiled
@@ -117,26 +117,26 @@ class DeviceSearch:
     ) -> cython.longlong:
         """Return how many of at most so many shares fit a node's devices."""
         fitting: cython.longlong = 0
-        each: cython.int = self.room.cluster.each
+        each: cython.int = self.state.cluster.each
         for device in range(which * each, (which + 1) * each):
-            fitting += self.room.devices[device] // part
+            fitting += self.state.devices[device] // part
             if fitting >= most:
                 return most
         return fitting
 
     @compiled
-    def has_room(self, kind: cython.int, which: cython.int, tasks: cython.longlong) -> cython.bint:
+    def fits(self, kind: cython.int, which: cython.int, tasks: cython.longlong) -> cython.bint:
         """Return whether so many of a job's tasks fit a node that they may use."""
         part: cython.longlong = self.kinds.part[kind]
-        if self.room.cores[which] < tasks * self.kinds.cores[kind]:
+        if self.state.cores[which] < tasks * self.kinds.cores[kind]:
             return False
-        if self.room.mem[which] < tasks * self.kinds.mem[kind]:
+        if self.state.mem[which] < tasks * self.kinds.mem[kind]:
             return False
-        if self.room.cluster.pooled:
-            return self.room.total[which] >= tasks * self.kinds.milli[kind]
+        if self.state.cluster.pooled:
+            return self.state.total[which] >= tasks * self.kinds.milli[kind]
         if part == 0:
-            return self.room.idle[which] >= tasks * self.kinds.whole[kind]
-        if self.room.roomiest[which] < part or self.room.total[which] < tasks * part:
+            return self.state.idle[which] >= tasks * self.kinds.whole[kind]
+        if self.state.most_free[which] < part or self.state.total[which] < tasks * part:
             return False
         return tasks == 1 or self.shares(part, which, tasks) == tasks
 
@@ -144,27 +144,27 @@ class DeviceSearch:
 
     @compiled
     def candidates(self, kind: cython.int, tasks: cython.longlong) -> cython.longlong:
-        """Return where in ``room.sets`` the nodes begin whose GPUs may suffice.
+        """Return where in ``state.sets`` the nodes begin whose GPUs may suffice.
 
         -1: any may, because the tasks need none; -2: none does.
         """
-        words: cython.longlong = self.room.cluster.words
+        words: cython.longlong = self.state.cluster.words
         if self.kinds.milli[kind] == 0:
             return -1
-        if self.room.cluster.pooled or self.kinds.part[kind] == 0:
+        if self.state.cluster.pooled or self.kinds.part[kind] == 0:
             least = tasks * self.kinds.milli[kind] // DEVICE_MILLI
-            if least > self.room.cluster.top:
+            if least > self.state.cluster.top:
                 return -2
             return (SET_LEVELS + least - 1) * words if least > 0 else SET_WITH_GPUS * words
         least = self.kinds.part[kind] >> BUCKET_SHIFT
-        return (self.room.first_bucket + least - 1) * words if least > 0 else SET_WITH_GPUS * words
+        return (self.state.first_bucket + least - 1) * words if least > 0 else SET_WITH_GPUS * words
 
     @compiled
     def word_of(self, kind: cython.int, row: cython.longlong, word: cython.int) -> cython.longlong:
         """Return a word of the candidates that a search looks at, and that the kind may use."""
-        found: cython.longlong = self.room.within[word]
+        found: cython.longlong = self.state.within[word]
         if row >= 0:
-            found &= self.room.sets[row + word]
+            found &= self.state.sets[row + word]
         if self.kinds.mask[kind] >= 0:
             found &= self.kinds.sets.bits[self.kinds.mask[kind] + word]
         return found
@@ -175,11 +175,11 @@ class DeviceSearch:
 
         Nodes of one kind have one GPU type, but a job may be bound to some nodes of it alone.
         """
-        which: cython.int = self.room.first_idle(own)
+        which: cython.int = self.state.first_idle(own)
         if which < 0 or self.kinds.allows(kind, which):
             return which
-        begin = (self.room.first_kind + own) * self.room.cluster.words
-        for word in range(which >> 6, self.room.cluster.words):
+        begin = (self.state.first_kind + own) * self.state.cluster.words
+        for word in range(which >> 6, self.state.cluster.words):
             found = self.word_of(kind, begin, word)
             if found != 0:
                 return (word << 6) + lowest_bit(found)

@@ -22,7 +22,7 @@ from windtunnel.kernel.device_grants import (
 )
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
 from windtunnel.kernel.device_racks import device_put_by_racks
-from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_GPU_CLUSTERING,
@@ -57,7 +57,7 @@ class FreeDevices(FreeOnNodes):
         cluster: the nodes; with ``kinds`` and ``scoring`` one for all twins.
         kinds: what each kind of job asks for.
         scoring: the placement.
-        room: what is free.
+        state: what is free.
         search: what searches work with.
         requests: what each kind asks of the levels of a tree.
     """
@@ -65,7 +65,7 @@ class FreeDevices(FreeOnNodes):
     cluster: DeviceCluster
     kinds: DeviceKinds
     scoring: DeviceScoring
-    room: DeviceRoom
+    state: DeviceState
     search: DeviceSearch
     requests: list
 
@@ -83,12 +83,12 @@ class FreeDevices(FreeOnNodes):
         )
         self.requests = [demand.topology for demand in problem.demands]
         self.scoring.keep(self.kinds)
-        self.room = DeviceRoom(self.cluster, self.scoring.code == BY_GPU_CLUSTERING)
+        self.state = DeviceState(self.cluster, self.scoring.code == BY_GPU_CLUSTERING)
         self.holds = Holds(len(nodes), access_sets)
         self.place = Pairs()
-        self.search = DeviceSearch(self.room, self.scoring, self.kinds, self.place)
+        self.search = DeviceSearch(self.state, self.scoring, self.kinds, self.place)
         self.looks = LOOK_OPEN
-        self.total = self.room.free
+        self.total = self.state.free
         self.draws = self.version = self.changes = 0
 
     def twin(self) -> Free:
@@ -97,9 +97,9 @@ class FreeDevices(FreeOnNodes):
         twin.nodes = self.nodes
         twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring
         twin.requests = self.requests
-        twin.room, twin.holds = self.room.twin(), self.holds.twin()
+        twin.state, twin.holds = self.state.twin(), self.holds.twin()
         twin.place = Pairs()
-        twin.search = DeviceSearch(twin.room, twin.scoring, twin.kinds, twin.place)
+        twin.search = DeviceSearch(twin.state, twin.scoring, twin.kinds, twin.place)
         twin.version, twin.changes = self.version, self.changes
         twin.copy_from(self)
         return twin
@@ -117,7 +117,7 @@ class FreeDevices(FreeOnNodes):
 
     def free_by_node(self) -> numpy.ndarray:
         """Return the free thousandths of each node's GPUs, withheld or not, (nodes,)."""
-        return numpy.asarray(self.room.total).astype(numpy.int64)
+        return numpy.asarray(self.state.total).astype(numpy.int64)
 
     def tables(self) -> dict[str, Any]:
         """Return what is free on each node, for tests and for policies that look at devices.
@@ -125,12 +125,12 @@ class FreeDevices(FreeOnNodes):
         Returns:
             ``devices`` (nodes, each), ``cores``, ``mem`` and ``tasks`` (nodes,), as copies.
         """
-        devices = numpy.array(self.room.devices).reshape(self.cluster.nodes, self.cluster.each)
+        devices = numpy.array(self.state.devices).reshape(self.cluster.nodes, self.cluster.each)
         return {
             "devices": devices,
-            "cores": numpy.array(self.room.cores),
-            "mem": numpy.array(self.room.mem),
-            "tasks": numpy.array(self.room.tasks),
+            "cores": numpy.array(self.state.cores),
+            "mem": numpy.array(self.state.mem),
+            "tasks": numpy.array(self.state.tasks),
         }
 
     def become_row(self, other: FreeDevices, gone: Any) -> None:
@@ -170,7 +170,7 @@ class FreeDevices(FreeOnNodes):
             return True
         if tasks <= self.kinds.largest[kind]:
             return True
-        return self.room.idlers >= self.kinds.empties[kind]
+        return self.state.idlers >= self.kinds.empties[kind]
 
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:
@@ -219,11 +219,11 @@ class FreeDevices(FreeOnNodes):
         """Place a job of a kind in the tree, on the nodes that the search looks at."""
         which: cython.int
         rest: cython.longlong = self.kinds.tasks[kind]
-        rooms: Any = numpy.zeros(self.cluster.nodes, dtype=numpy.int64)
+        fitting: Any = numpy.zeros(self.cluster.nodes, dtype=numpy.int64)
         for which in range(self.cluster.nodes):
-            if self.room.is_within(which):
-                rooms[which] = self.search.room_up_to(kind, which, MANY_TASKS)
-        found: Any = self.scoring.tree(rooms, rest, self.requests[kind])
+            if self.state.is_within(which):
+                fitting[which] = self.search.fitting_up_to(kind, which, MANY_TASKS)
+        found: Any = self.scoring.tree(fitting, rest, self.requests[kind])
         if found is None:
             return False
         for node, tasks in found:
@@ -234,7 +234,7 @@ class FreeDevices(FreeOnNodes):
 
     @compiled
     def best(self, kind: cython.int) -> cython.int:
-        """Return the node in sight (``room.within``) that scores best for one task, or -1."""
+        """Return the node in sight (``state.within``) that scores best for one task, or -1."""
         self._draw()
         return device_best(self.search, kind, 1)
 
@@ -245,7 +245,7 @@ class FreeDevices(FreeOnNodes):
             if other != rack:
                 for at in range(self.cluster.rack_begin[other], self.cluster.rack_begin[other + 1]):
                     which = self.cluster.rack_node[at]
-                    self.room.look_past(which)
+                    self.state.look_past(which)
 
     # Changing.
 
@@ -255,7 +255,7 @@ class FreeDevices(FreeOnNodes):
     ) -> cython.void:
         """Take devices, cores and memory that are free."""
         device_change_all(self.search, kind, pairs, begin, end, -1)
-        self.total = self.room.free
+        self.total = self.state.free
         self.draws += 1
         self.changes += 1
 
@@ -265,7 +265,7 @@ class FreeDevices(FreeOnNodes):
     ) -> cython.void:
         """Give back what `take` took."""
         device_change_all(self.search, kind, pairs, begin, end, 1)
-        self.total = self.room.free
+        self.total = self.state.free
         self.version += 1
         self.changes += 1
 
@@ -328,23 +328,23 @@ class FreeDevices(FreeOnNodes):
             return False
         return self.is_free(kind, pairs, 0, pairs.count)
 
-    # As a row: see `DeviceRoom.store`.
+    # As a row: see `DeviceState.store`.
 
     @compiled
     def width(self) -> cython.int:
         """Return how many columns a node has in a row."""
-        return self.room.width()
+        return self.state.width()
 
     @compiled
     def store(self, rows: Rows, row: cython.int) -> cython.void:
         """Write what nobody holds as a row."""
-        self.room.store(rows, row)
+        self.state.store(rows, row)
 
     @compiled
     def load(self, rows: Rows, row: cython.int) -> cython.void:
         """Become what a row says; less than nothing is nothing."""
-        self.room.load(rows, row)
-        self.total = self.room.free
+        self.state.load(rows, row)
+        self.total = self.state.free
 
     @compiled
     def footprint(
@@ -359,7 +359,7 @@ class FreeDevices(FreeOnNodes):
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
         FreeOnNodes.copy_from(self, other)
-        self.room.copy_from(cython.cast(FreeDevices, other).room)
+        self.state.copy_from(cython.cast(FreeDevices, other).state)
 
     @compiled
     def meet(self, other: Free) -> cython.void:
@@ -368,15 +368,15 @@ class FreeDevices(FreeOnNodes):
         A node that either side uses counts as used by as many tasks as the fuller side has. Either
         state counts as it is open now: what one of them hides is hidden.
         """
-        self.room.meet(cython.cast(FreeDevices, other).room)
+        self.state.meet(cython.cast(FreeDevices, other).state)
         self.holds.join(cython.cast(FreeDevices, other).holds)
-        self.total = self.room.free
+        self.total = self.state.free
         self.changes += 1
 
     @compiled
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the thousandths of a node's GPUs that nobody holds, withheld or not."""
-        return self.room.total[node]
+        return self.state.total[node]
 
     @compiled
     def granted(self, kind: cython.int, grant: cython.longlong) -> cython.longlong:

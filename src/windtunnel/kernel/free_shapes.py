@@ -178,7 +178,7 @@ class FreeShapes(FreeNodes):
 
     @compiled
     def _best_for_piece(self, kind: cython.int, piece: cython.int, rack: cython.int) -> cython.int:
-        """Return the node for one piece that scores best, -1 if none has room."""
+        """Return the node for one piece that scores best, -1 if it fits none."""
         mask: cython.longlong = self.shapes.mask[kind]
         for word in range(self.words):
             seen = 0
@@ -186,7 +186,7 @@ class FreeShapes(FreeNodes):
                 seen |= self._seen(row, word)
             if mask >= 0:
                 seen &= self.kinds.sets.bits[mask + word]
-            self.scored.room.within[word] = seen
+            self.scored.state.within[word] = seen
         if rack >= 0:
             self.scored.look_in_rack(rack)
         self.scored.draws = self.draws
@@ -194,7 +194,7 @@ class FreeShapes(FreeNodes):
 
     @compiled
     def _pick_piece(self, kind: cython.int, gpus: cython.int) -> cython.int:
-        """Return the node for one piece, -1 if none has room."""
+        """Return the node for one piece, -1 if it fits none."""
         mask: cython.longlong = self.shapes.mask[kind]
         if gpus > self.top:
             return -1
@@ -247,7 +247,7 @@ class FreeShapes(FreeNodes):
             self.grant.count = 0
             self.grant.add(
                 pairs.node[at],
-                self.scored.room.first_devices(pairs.node[at], pairs.grant[at], sign < 0),
+                self.scored.state.first_devices(pairs.node[at], pairs.grant[at], sign < 0),
             )
             if sign < 0:
                 self.scored.take(self.shapes.scored[piece], self.grant, 0, 1)

@@ -1,4 +1,4 @@
-"""`DeviceRoom`: what is free of each GPU, of the cores and of the memory of every node.
+"""`DeviceState`: what is free of each GPU, of the cores and of the memory of every node.
 
 Besides, nodes are kept in sets, one bit a node, by which searches go: on a cluster in use most
 nodes are full, or run nothing and are like others of their kind.
@@ -23,7 +23,7 @@ from windtunnel.kernel.rows import Rows
 SET_IN_USE = cython.declare(cython.int, 0)
 SET_WITH_GPUS = cython.declare(cython.int, 1)
 SET_LEVELS = cython.declare(cython.int, 2)
-#: Sets by the roomiest device; each is wider than the next by so many thousandths, as a shift.
+#: Sets by the device with most free; each is wider than the next by so many thousandths, as a shift.
 DEVICE_BUCKETS = cython.declare(cython.int, 15)
 BUCKET_SHIFT = cython.declare(cython.int, 6)
 #: More tasks than a node ever has; a row (`Rows`) says how many fewer there are.
@@ -32,7 +32,7 @@ ROW_TASKS = cython.declare(cython.longlong, 1 << 30)
 
 @cython.final
 @cython.cclass
-class DeviceRoom:
+class DeviceState:
     """What is free on each node, as tables that are copied at once.
 
     Args:
@@ -47,8 +47,8 @@ class DeviceRoom:
         total: free thousandths of each node's GPUs, (nodes,).
         idle: GPUs of each node that nobody uses; a pooled state cannot tell.
         tasks: tasks on each node.
-        roomiest: most free thousandths of one device.
-        level: in how many sets by free GPUs the node is, and in how many by its roomiest device.
+        most_free: most free thousandths of one device.
+        level: in how many sets by free GPUs the node is, and in how many by `most_free`.
         bucket: ditto.
         devices: free thousandths of each device, (nodes x each,); of a pooled node of all in one.
         held: tasks with GPUs on each node by group, (nodes x groups,); empty if not counted.
@@ -72,7 +72,7 @@ class DeviceRoom:
     total: cython.int[::1]
     idle: cython.int[::1]
     tasks: cython.int[::1]
-    roomiest: cython.int[::1]
+    most_free: cython.int[::1]
     level: cython.int[::1]
     bucket: cython.int[::1]
     devices: cython.int[::1]
@@ -124,23 +124,23 @@ class DeviceRoom:
         ends = numpy.cumsum(lengths).tolist()
         narrow = numpy.zeros(sum(lengths), dtype=numpy.int32)
         parts = [narrow[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-        self.total, self.idle, self.tasks, self.roomiest = parts[:4]
+        self.total, self.idle, self.tasks, self.most_free = parts[:4]
         self.level, self.bucket, self.devices, self.held, self.hint = parts[4:]
         self.narrow = narrow
         self.within = numpy.zeros(self.cluster.words, dtype=numpy.int64)
         self.left = numpy.zeros(max(self.cluster.each, 1), dtype=numpy.int32)
 
-    def twin(self) -> DeviceRoom:
+    def twin(self) -> DeviceState:
         """Return an equal copy."""
-        twin: DeviceRoom = DeviceRoom.__new__(DeviceRoom)
+        twin: DeviceState = DeviceState.__new__(DeviceState)
         twin.cluster, twin.groups = self.cluster, self.groups
         twin._cut()
         twin.copy_from(self)
         return twin
 
     @compiled
-    def copy_from(self, other: DeviceRoom) -> cython.void:
-        """Become equal to another room of the same cluster."""
+    def copy_from(self, other: DeviceState) -> cython.void:
+        """Become equal to another state of the same cluster."""
         self.wide[:] = other.wide
         self.narrow[:] = other.narrow
         self.free = other.free
@@ -198,7 +198,7 @@ class DeviceRoom:
     @compiled
     def _sort_in_levels(self, which: cython.int) -> cython.void:
         level: cython.int = self.idle[which]
-        bucket: cython.int = self.roomiest[which] >> BUCKET_SHIFT
+        bucket: cython.int = self.most_free[which] >> BUCKET_SHIFT
         if self.cluster.pooled:
             level = self.total[which] // DEVICE_MILLI
             bucket = 0
@@ -260,20 +260,20 @@ class DeviceRoom:
                 count -= 1
         return found
 
-    # What two rooms have in common.
+    # What two states have in common.
 
     @compiled
-    def find_roomiest(self, which: cython.int) -> cython.void:
+    def find_most_free(self, which: cython.int) -> cython.void:
         """Note the most free thousandths of one device of a node."""
         first: cython.int = which * self.cluster.each
         most: cython.int = 0
         for device in range(first, first + self.cluster.gpus[which]):
             most = max(most, self.devices[device])
-        self.roomiest[which] = most
+        self.most_free[which] = most
 
     @compiled
-    def meet(self, other: DeviceRoom) -> cython.void:
-        """Keep only what is free in another room, too; of tasks those of the fuller one."""
+    def meet(self, other: DeviceState) -> cython.void:
+        """Keep only what is free in another state, too; of tasks those of the fuller one."""
         each: cython.int = self.cluster.each
         for which in range(self.cluster.nodes):
             if self.cluster is other.cluster and self.stamp[which] == other.stamp[which]:
@@ -298,7 +298,7 @@ class DeviceRoom:
         self.total[which] = 0
         if not self.cluster.pooled:
             self.idle[which] = 0
-            self.find_roomiest(which)
+            self.find_most_free(which)
         for at in range(which * each, (which + 1) * each):
             self.total[which] += self.devices[at]
             if not self.cluster.pooled and self.devices[at] == DEVICE_MILLI:
