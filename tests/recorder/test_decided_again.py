@@ -122,7 +122,7 @@ class Instant:
             else:
                 take_out(state, scheduler, one)
         if without:
-            state.more_room()
+            state.forget_refusals()
         before = set(state.running)
         scheduler.decide()
         return set(state.running) - before

@@ -16,7 +16,7 @@ class Admission:
     """Whether jobs may start.
 
     Attributes:
-        is_plain: nothing but room decides.
+        is_plain: nothing but places decides.
         plans: jobs are not started where a planned hold would come before their planned stop.
         kind: as what the last job that fits is to be taken.
         capped: somebody was refused for power alone since this was last set to False.

@@ -1,4 +1,4 @@
-"""`Announced`: what is known of the room to come: planned holds and their ends, nodes that wake.
+"""`Announced`: what capacity will come and go: planned holds and their ends, nodes that wake.
 
 Plans (backfilling, promises) see it; nothing else does. Failures and repairs are never in it.
 """
@@ -16,7 +16,7 @@ from windtunnel.kernel.marks import compiled
 @cython.final
 @cython.cclass
 class Announced:
-    """Changes of room: at ``time[i]`` units of a node are withheld for a group, or restored.
+    """Changes of capacity: at ``time[i]`` units of a node are withheld for a group, or restored.
 
     Attributes:
         count: changes in all, sorted by time (ends before begins).
@@ -157,7 +157,7 @@ class Announced:
 
         Args:
             now: s; the cap that holds is known.
-            happened: up to when the planned changes of room have happened, s.
+            happened: up to when the planned changes of capacity have happened, s.
         """
         while self.next < self.count and self.time[self.next] <= happened:
             self.next += 1

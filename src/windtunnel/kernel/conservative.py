@@ -1,9 +1,9 @@
 """Conservative backfilling: every waiting job is promised a start; promises only move earlier.
 
 A job is promised the earliest start that delays nobody who was promised one before. Whenever there
-is more room than was known all are promised anew in the queue's order, each with its own promise
-lifted first, again and again until nothing moves. A promise is moved later only where its room is
-gone: a job runs on past its expected end, a node is lost, or preemption took it.
+is more capacity than was known all are promised anew in the queue's order, each with its own
+promise lifted first, again and again until nothing moves. A promise is moved later only where its
+place is gone: a job runs on past its expected end, a node is lost, or preemption took it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConservativeRule(PreemptingRule):
     Args:
         state: the run.
         admission: knows when jobs are expected to end.
-        announced: room that is known to come and go.
+        announced: capacity that is known to come and go.
         num_nodes: nodes or pools.
         num_sets: access sets.
         withholds: anything may ever be withheld.
@@ -48,12 +48,12 @@ class ConservativeRule(PreemptingRule):
         promises: what waiting jobs are promised, what running ones hold.
         search: makes new promises.
         risen: lets jobs start earlier.
-        rises: where there is more room than at the last decision.
+        rises: where there is more capacity than at the last decision.
         running: jobs whose hold is entered.
         stay_of: the stay that it is for.
         known_end: when they were expected to end.
         fresh: jobs to be promised a start for the first time.
-        has_fallen: somewhere there is less room.
+        has_fallen: somewhere there is less capacity.
         lossy: the nodes for which that is so.
         is_late: somebody runs on past an expected end.
     """
@@ -238,7 +238,7 @@ class ConservativeRule(PreemptingRule):
 
     @compiled
     def _lose(self, job: cython.int) -> cython.void:
-        """Note that there is less room on a job's nodes."""
+        """Note that there is less capacity on a job's nodes."""
         at: cython.longlong
         self.has_fallen = True
         for at in range(
@@ -281,7 +281,7 @@ class ConservativeRule(PreemptingRule):
 
     @compiled
     def _look_at_late(self) -> cython.void:
-        """Let those who run on past their expected end hold their room until just after now."""
+        """Let those who run on past their expected end hold their place until just after now."""
         place: cython.int
         at: cython.int
         job: cython.int

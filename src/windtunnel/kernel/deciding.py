@@ -349,7 +349,7 @@ class Deciding:
                 self.search.given.add(node, grant)
         except (TypeError, ValueError, OverflowError):
             return False
-        return self.search.has_room(free, job, kind)
+        return self.search.given_fits(free, job, kind)
 
     def fits_without(self, job: cython.int, where: object, kind: cython.int) -> bool:
         """Return whether a policy's own choice is free for a job, what it holds included."""

@@ -6,7 +6,6 @@ import cython
 
 from windtunnel.kernel.bits import lowest_bit, without_lowest
 from windtunnel.kernel.device_kinds import DEVICE_MILLI
-from windtunnel.kernel.device_state import SET_IN_USE, DeviceState
 from windtunnel.kernel.device_scores import device_known_score, device_score
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
@@ -22,6 +21,7 @@ from windtunnel.kernel.device_scoring import (
     DeviceScoring,
 )
 from windtunnel.kernel.device_search import DeviceSearch
+from windtunnel.kernel.device_state import SET_IN_USE, DeviceState
 from windtunnel.kernel.marks import compiled
 
 #: More than there are nodes: a score and a node's index make one number, a node's key.

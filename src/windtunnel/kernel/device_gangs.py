@@ -7,8 +7,8 @@ import cython
 from windtunnel.kernel.bits import lowest_bit, without_lowest
 from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_grants import device_choose
-from windtunnel.kernel.device_state import SET_IN_USE
 from windtunnel.kernel.device_search import DeviceSearch
+from windtunnel.kernel.device_state import SET_IN_USE
 from windtunnel.kernel.marks import compiled
 
 

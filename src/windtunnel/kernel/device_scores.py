@@ -15,7 +15,6 @@ from windtunnel.kernel.device_picks import (
     device_scored,
     device_try,
 )
-from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_BEST_FIT,
@@ -32,6 +31,7 @@ from windtunnel.kernel.device_scoring import (
     DeviceScoring,
 )
 from windtunnel.kernel.device_search import DeviceSearch
+from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.marks import compiled
 
 
@@ -198,8 +198,9 @@ def device_asked(
     for device in range(min(search.state.cluster.gpus[which], search.state.cluster.each)):
         devices.append(search.state.devices[first + device])
     score: cython.longlong = search.scoring.ask(
-        which, devices, search.state.cores[which], search.state.mem[which], search.state.tasks[which],
-        tasks, search.kinds.milli[kind], search.kinds.cores[kind], search.kinds.mem[kind],
+        which, devices, search.state.cores[which], search.state.mem[which],
+        search.state.tasks[which], tasks,
+        search.kinds.milli[kind], search.kinds.cores[kind], search.kinds.mem[kind],
     )  # fmt: skip
     return score
 

@@ -7,8 +7,8 @@ import numpy
 
 from windtunnel.kernel.bits import lowest_bit
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
-from windtunnel.kernel.device_state import BUCKET_SHIFT, SET_LEVELS, SET_WITH_GPUS, DeviceState
 from windtunnel.kernel.device_scoring import DeviceScoring
+from windtunnel.kernel.device_state import BUCKET_SHIFT, SET_LEVELS, SET_WITH_GPUS, DeviceState
 from windtunnel.kernel.free_holds import Holds
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs

@@ -23,7 +23,8 @@ from windtunnel.kernel.rows import Rows
 SET_IN_USE = cython.declare(cython.int, 0)
 SET_WITH_GPUS = cython.declare(cython.int, 1)
 SET_LEVELS = cython.declare(cython.int, 2)
-#: Sets by the device with most free; each is wider than the next by so many thousandths, as a shift.
+#: Sets by the most that one device has free; each is wider than the next by so many thousandths,
+#: as a shift.
 DEVICE_BUCKETS = cython.declare(cython.int, 15)
 BUCKET_SHIFT = cython.declare(cython.int, 6)
 #: More tasks than a node ever has; a row (`Rows`) says how many fewer there are.

@@ -5,7 +5,7 @@ the head of the queue fits. A later job starts now if it is expected to end by t
 takes is free beside the head then.
 
 With a preemptive policy, preemption first chooses who runs up to the first job that cannot; that
-one is the head, and running jobs ranked below it count as room at once in its reservation. Jobs
+one is the head, and running jobs ranked below it count as free at once in its reservation. Jobs
 behind it preempt nobody.
 """
 
@@ -239,7 +239,7 @@ class EasyRule(PreemptingRule):
 
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
-        """Return whether a running job is ranked below the head, and so is room at once."""
+        """Return whether a running job is ranked below the head, and so counts as free at once."""
         key: cython.double
         if not self.preempts:
             return False
@@ -303,7 +303,7 @@ class EasyRule(PreemptingRule):
         if self.state.has_power:
             self.drawn -= self.state.power.floor[job]
         if self.state.has_mates and self._leaves_first(job):
-            return  # the room is free when the other has left, too
+            return  # it is free when the other has left, too
         self.state.give_place(self.beside, job)
 
     @compiled

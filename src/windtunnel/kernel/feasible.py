@@ -8,9 +8,9 @@ one that has its place back was never stopped. See `windtunnel.sim.reference.pre
 Facts that make it fast:
 
 * What a job is refused the later ones of its line are refused, too.
-* What may make room for a job is what is free and what jobs ranked below it hold. That shrinks by
-  itself: only where a job leaves, is stopped or gets another key, or where more room comes, need a
-  job that was refused be tried again. ``stamp`` rises then.
+* What a job may get is what is free and what jobs ranked below it hold. That shrinks by itself:
+  only where a job leaves, is stopped or gets another key, or where more capacity comes, need a job
+  that was refused be tried again. ``stamp`` rises then.
 * A job that asks for more than all that could be free in sum does not fit.
 """
 
@@ -155,14 +155,14 @@ class Feasible(Preemption):
 
     @compiled
     def _may_have_changed(self) -> cython.bint:
-        """Return whether a job that was refused may have room now."""
+        """Return whether a job that was refused may fit now."""
         if not self.steady or self.version != self.free.version or self.has_leapt():
             return True
-        return not self._is_only_room()
+        return not self._is_about_places()
 
     @compiled
-    def _is_only_room(self) -> cython.bint:
-        """Return whether nothing but room decides: neither power nor holds that are announced."""
+    def _is_about_places(self) -> cython.bint:
+        """Return whether nothing but places decides: neither power nor holds that are announced."""
         if self.state.has_power:
             return False
         return not self.admission.plans or self.admission.announced.next >= (
@@ -171,9 +171,9 @@ class Feasible(Preemption):
 
     @compiled
     def _is_counted(self, job: cython.int) -> cython.bint:
-        """Return whether it can be counted who must go at least before a job has room.
+        """Return whether it can be counted who must go at least before a job fits.
 
-        Not where there may be room already: it was refused for power, or for a hold to come.
+        Not where it may fit already: it was refused for power, or for a hold to come.
         """
         if not self.admission.is_plain and (self.admission.lacks_power or self.admission.by_job):
             return False
@@ -240,15 +240,15 @@ class Feasible(Preemption):
 
     @compiled
     def _is_refused(self, line: cython.int, job: cython.int) -> cython.bint:
-        """Return whether a line's head is known to have no room."""
+        """Return whether a line's head is known not to fit."""
         if self.out[line] == self.walks:
             return True
         return self.refused[line] == job and self.refused_stamp[line] == self.stamp
 
     @compiled
     def _consider(self, job: cython.int) -> cython.bint:
-        """Choose a waiting job if it gets room."""
-        if not self._make_room(job, self.lines.key[job]):
+        """Choose a waiting job if it gets a place."""
+        if not self._fit_by_stopping(job, self.lines.key[job]):
             return False
         self._take_place(job)
         return True
@@ -259,7 +259,7 @@ class Feasible(Preemption):
         if self._is_place_free(job):
             self._resume(job)
             return True
-        if self.out[line] == self.walks or not self._make_room(
+        if self.out[line] == self.walks or not self._fit_by_stopping(
             job, self.halted_key[self.next_halted - 1]
         ):
             return False
@@ -308,7 +308,7 @@ class Feasible(Preemption):
             self.free.close()
         return found
 
-    # Room for one job.
+    # A place for one job.
 
     @compiled
     def _fits(self, job: cython.int) -> cython.bint:
@@ -322,7 +322,7 @@ class Feasible(Preemption):
         return False
 
     @compiled
-    def _make_room(self, job: cython.int, key: cython.double) -> cython.bint:
+    def _fit_by_stopping(self, job: cython.int, key: cython.double) -> cython.bint:
         """Stop whom a job needs gone; ``free.place`` has where it goes. False = all as before."""
         if self._fits(job):
             return True
@@ -338,7 +338,7 @@ class Feasible(Preemption):
             self.needed = self.victims.count(self.state.kind[job])
             if self.needed == 0:
                 return False
-        if (self.needed == 0 or not self._is_only_room()) and not self._would_fit(job):
+        if (self.needed == 0 or not self._is_about_places()) and not self._would_fit(job):
             return False
         self._give_until_fit(job)
         self._take_back_unneeded(job, key)

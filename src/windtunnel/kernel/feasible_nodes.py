@@ -30,7 +30,7 @@ class VictimsOnNodes:
         free: free GPUs of the nodes that this trial has touched.
         touched: number of the last trial that touched a node.
         empty: allowed nodes that are empty in this trial.
-        roomy: allowed nodes with ``rest`` free GPUs.
+        fitting: allowed nodes with ``rest`` free GPUs.
     """
 
     state: State
@@ -45,7 +45,7 @@ class VictimsOnNodes:
     touched: cython.longlong[::1]
     trials: cython.longlong
     empty: cython.longlong
-    roomy: cython.longlong
+    fitting: cython.longlong
 
     def __init__(self, state: State, nodes: FreeNodes, ranks: Ranked, is_stopped: Any) -> None:
         self.state, self.nodes, self.ranks = state, nodes, ranks
@@ -116,7 +116,7 @@ class VictimsOnNodes:
                     else:
                         self._release_all(job)
                     if self.empty >= self.whole[kind] and (
-                        self.rest[kind] == 0 or self.roomy > self.whole[kind]
+                        self.rest[kind] == 0 or self.fitting > self.whole[kind]
                     ):
                         return needed
                 index -= 1
@@ -131,20 +131,20 @@ class VictimsOnNodes:
         self.kind = kind
         self.trials += 1
         self.empty = 0
-        self.roomy = 0
+        self.fitting = 0
         if self.whole[kind] == 0:
-            return  # it does not fit: no node is roomy
+            return  # it does not fit: none has enough free
         if self.nodes.kinds.mask[kind] < 0:
             self.empty = self.nodes.marks[
                 cython.cast(cython.longlong, self.nodes.top + 1) * self.nodes.stride
             ]
             for row in range(self.rest[kind], self.nodes.top + 1):
-                self.roomy += self.nodes.marks[row * self.nodes.stride]
+                self.fitting += self.nodes.marks[row * self.nodes.stride]
             return
         for node in range(self.nodes.nodes):
             if self._counts(node):
                 self.empty += self.nodes.free[node] == self.nodes.size[node]
-                self.roomy += self.nodes.free[node] >= self.rest[kind]
+                self.fitting += self.nodes.free[node] >= self.rest[kind]
 
     @compiled
     def _counts(self, node: cython.int) -> cython.bint:
@@ -171,6 +171,6 @@ class VictimsOnNodes:
             before = self.nodes.free[node]
         self.free[node] = before + gpus
         if before < self.rest[self.kind] <= before + gpus:
-            self.roomy += 1
+            self.fitting += 1
         if before + gpus == self.nodes.size[node]:
             self.empty += 1

@@ -22,7 +22,7 @@ class Free:
 
     Attributes:
         total: free GPU units that are not withheld (of pools: less what is withheld).
-        version: rises whenever somebody may have more room than before: a refusal holds until then.
+        version: rises whenever more may be free than before: a refusal holds until then.
         changes: rises with every change: a choice of nodes holds until then.
         draws: jobs taken so far, of a state whose placement draws random numbers by it.
         place: where the last ``fit`` would put a job.
@@ -62,7 +62,7 @@ class Free:
 
     @compiled
     def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Hide a node's room (of a pool: so many units) from all but the jobs of a group.
+        """Hide what a node has free (of a pool: so many units) from all but the jobs of a group.
 
         Group 0 is nobody's; units below 0 are all that a pool has. A node may be withheld several
         times, and is hidden until each is undone; jobs may still run there, and what they give back
@@ -260,7 +260,7 @@ class Free:
             raise IndexError(f"node {node} of {self.num_nodes()}")
 
     def withhold_node(self, node: int, group: int = 0, units: int = -1) -> None:
-        """Hide a node's room from all but a group's jobs; see `withhold`. -1 units = all."""
+        """Hide what a node has free from all but a group's jobs; see `withhold`. -1 units = all."""
         self._check_node(node)
         self.withhold(node, group, units)
 

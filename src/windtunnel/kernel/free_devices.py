@@ -22,7 +22,6 @@ from windtunnel.kernel.device_grants import (
 )
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
 from windtunnel.kernel.device_racks import device_put_by_racks
-from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_GPU_CLUSTERING,
@@ -32,6 +31,7 @@ from windtunnel.kernel.device_scoring import (
     DeviceScoring,
 )
 from windtunnel.kernel.device_search import MANY_TASKS, DeviceSearch
+from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.draws import mixed
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_holds import LOOK_OPEN, Holds

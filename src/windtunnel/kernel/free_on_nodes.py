@@ -47,7 +47,7 @@ class FreeOnNodes(Free):
 
     @compiled
     def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Hide a node's room from all but a group's jobs until it is restored as often."""
+        """Hide what a node has free from all but a group's jobs until it is restored as often."""
         if self.holds.add(node, group):
             self.hide(node)
         self.changes += 1

@@ -1,7 +1,7 @@
 """`Lines`: the waiting jobs, one line for each class of jobs that can stand for each other.
 
-What the first job of a line is refused no other of it gets, until there is more room. A line is a
-heap where rules look at its first job only, and a sorted list where they go on along it. Another
+What the first job of a line is refused no other of it gets, until there is more capacity. A line is
+a heap where rules look at its first job only, and a sorted list where they go on along it. Another
 heap has the lines by their first jobs: the whole queue in order is a merge of the lines.
 """
 
@@ -27,7 +27,7 @@ class Lines:
         second: the second key of each job, where there is one.
         begin: where each line begins in ``slab``; its first job stands there.
         length: jobs in each line.
-        slab: the jobs, line by line, with room between.
+        slab: the jobs, line by line, with free cells between.
         tops: lines that are open, a heap by (key, number) of their first jobs.
         num_tops: how many.
         at: place of each line in ``tops``; -1 = empty, or closed.
@@ -112,7 +112,7 @@ class Lines:
 
     @compiled
     def _repack(self, wanted: cython.longlong) -> cython.void:
-        """Lay the lines out anew, each with room to grow, in a slab with so many cells more."""
+        """Lay the lines out anew, each with free cells, in a slab with so many cells more."""
         line: cython.int
         at: cython.longlong
         length: cython.longlong
@@ -134,7 +134,7 @@ class Lines:
             self.used += self.cells[line]
 
     @compiled
-    def _make_room(self, line: cython.int) -> cython.void:
+    def _provide_cell(self, line: cython.int) -> cython.void:
         """Let a line have a free cell behind its last job."""
         first: cython.longlong = self.first_cell[line]
         begin: cython.longlong = self.begin[line]
@@ -175,7 +175,7 @@ class Lines:
     def add(self, job: cython.int) -> cython.void:
         """Let a job wait."""
         line: cython.int = self.line_of[job]
-        self._make_room(line)
+        self._provide_cell(line)
         if self.is_sorted:
             self._insert(line, job)
         else:
@@ -382,7 +382,7 @@ class Lines:
 
     @compiled
     def reopen(self) -> cython.void:
-        """Let every line try again: there is more room."""
+        """Let every line try again: there is more capacity."""
         line: cython.int
         while self.num_closed > 0:
             self.num_closed -= 1
@@ -411,7 +411,7 @@ class Lines:
 
     @compiled
     def _sort(self, line: cython.int) -> cython.void:
-        """Sort a line by heap sort: no room is needed, and no order is slow."""
+        """Sort a line by heap sort: no scratch is needed, and no order is slow."""
         first: cython.longlong = self.begin[line]
         length: cython.int = self.length[line]
         hole: cython.longlong

@@ -715,11 +715,11 @@ class Simulation:
         self.state.fail_at[job] = run_time
 
     def surprise(self) -> None:
-        """Tell the rule that room was lost or came back that nobody had announced."""
+        """Tell the rule that capacity was lost or came back that nobody had announced."""
         self.rule.surprised()
 
-    def room_changed(self) -> None:
-        """Note that room was taken out or came back."""
+    def capacity_changed(self) -> None:
+        """Note that capacity was taken out or came back."""
         self.news = True
 
     def rekey(self, jobs: numpy.ndarray, keys: numpy.ndarray) -> None:

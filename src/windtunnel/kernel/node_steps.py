@@ -121,7 +121,7 @@ class NodeSteps:
 
     @compiled
     def open(self, node: cython.int) -> cython.void:
-        """Make room for two more steps of a node; its steps may get other numbers."""
+        """Provide two more steps of a node; its steps may get other numbers."""
         step: cython.longlong
         base: cython.longlong = node * self.capacity
         if self.behind[node] + 2 <= base + self.capacity:

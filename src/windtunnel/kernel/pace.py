@@ -43,7 +43,7 @@ class Pace:
 
     Attributes:
         by_locality: whether it matters where a job is.
-        by_company: whether it matters who is near.
+        by_neighbours: whether it matters who is near.
         kind_of: demand class of each job; may be written before a job enters.
         asked: thousandths of cores that each job asks for; the same.
         num_touched: how many `take_touched` found; before it, above 0 if there may be any. Whoever
@@ -52,7 +52,7 @@ class Pace:
     """
 
     by_locality: cython.bint
-    by_company: cython.bint
+    by_neighbours: cython.bint
     num_touched: cython.longlong
     kind_of: cython.int[::1]
     asked: cython.double[::1]
@@ -109,7 +109,7 @@ class Pace:
         plain = problem.is_pool or neighbours is None
         model = None if plain else neighbours.model
         self.by_locality = model is not None and model.by_locality
-        self.by_company = model is not None and neighbours.has_company
+        self.by_neighbours = model is not None and neighbours.neighbours_matter
         self._uplinks = Uplinks(None if plain else neighbours.uplinks, jobs)
         self._by_sharing = model is not None and model.by_sharing
         self._cpu = 0.0 if model is None else model.cpu
@@ -122,8 +122,8 @@ class Pace:
         self._state = numpy.zeros(jobs, dtype=numpy.int32)
         self._locality = numpy.ones(jobs)
         self._spread = neighbours.spread_rates() if self.by_locality else numpy.ones(0)
-        self.asked = neighbours.cpus * PACE_CORES if self.by_company else numpy.zeros(0)
-        self._part_of = numpy.full(jobs if self.by_company else 0, -1, dtype=numpy.int32)
+        self.asked = neighbours.cpus * PACE_CORES if self.by_neighbours else numpy.zeros(0)
+        self._part_of = numpy.full(jobs if self.by_neighbours else 0, -1, dtype=numpy.int32)
         names, rates = numpy.zeros(0), numpy.ones((1, 1))
         if self._by_sharing:
             names, rates = neighbours.share_rates()
@@ -179,7 +179,7 @@ class Pace:
 
         It is touched unless its rate is 1 and nobody else's can be another for it.
         """
-        if self.by_company:
+        if self.by_neighbours:
             self._join(job, pairs, begin, end)
         if self.by_locality:
             self._locality[job] = 1.0
@@ -195,7 +195,7 @@ class Pace:
             self._state[job] = PACE_LEFT
         if self._uplinks.is_there:
             self._uplinks.leave(job)
-        if not self.by_company:
+        if not self.by_neighbours:
             return
         part = self._part_of[job]
         while part >= 0:
@@ -265,7 +265,7 @@ class Pace:
     def rate(self, job: cython.int) -> cython.double:
         """Return the rate of a running job."""
         pace: cython.double = 1.0
-        if self.by_company:
+        if self.by_neighbours:
             part = self._part_of[job]
             while part >= 0:
                 here = self._pace(job, part)

@@ -42,7 +42,7 @@ class Search:
     Args:
         state: the run.
         admission: whether jobs may start.
-        class_of: class of each job: what one of them is refused, all are until there is more room.
+        class_of: class of each job: what one of them is refused, all are until more is free.
 
     Attributes:
         job: for which job there is an offer, in ``free.place``; -1 = for none, or not any more.
@@ -157,7 +157,7 @@ class Search:
         return fits_as(self.state, free, job, kind, self._spared(free))
 
     @compiled
-    def has_room(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
+    def given_fits(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
         """Return whether ``given`` is free for a job, well formed, and what the kind asks for."""
         opened: cython.bint = False
         if self.state.has_access and self.state.access[job] > 0:

@@ -105,7 +105,7 @@ class QueueView:
     def startable(self) -> QueueWalk:
         """A walk along those who fit when their turn comes.
 
-        What one job is refused, no other of its demand class is asked for, before room is given
+        What one job is refused, no other of its demand class is asked for, before capacity is given
         back.
         """
         return QueueWalk(self.deciding, True)
@@ -264,7 +264,7 @@ class ClusterView:
         if self.deciding.state.status[other] != STATE_RUNNING:
             return False
         shares: cython.bint = self.deciding.state.mate[other] >= 0
-        return not self.driver.no_company(self.deciding.number(job), other, None, shares)
+        return not self.driver.why_not_beside(self.deciding.number(job), other, None, shares)
 
     def demand_class(self, job: object) -> int:
         """Return the number of the job's class: jobs of one class fit in the same places."""

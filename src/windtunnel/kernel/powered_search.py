@@ -20,7 +20,7 @@ class PoweredSearch:
     """Makes promises, and knows which power caps there will be.
 
     Args:
-        search: looks for room.
+        search: looks for places.
         admission: knows what jobs draw.
 
     Attributes:

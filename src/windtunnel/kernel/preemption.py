@@ -400,7 +400,7 @@ class PreemptingRule(Rule):
 
     @compiled
     def surprised(self) -> cython.void:
-        """Note that room was lost or came back."""
+        """Note that capacity was lost or came back."""
         if self.preempts:
             self.preemption.steady = False
 

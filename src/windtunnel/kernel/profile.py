@@ -52,7 +52,7 @@ class Profile:
         full: a row of the empty cluster.
         rows: two rows for what several steps have in common.
         on: what nobody holds of each node, less units that are withheld in pools.
-        rises: goes up whenever there is more room somewhere.
+        rises: goes up whenever there is more capacity somewhere.
     """
 
     width: cython.int
@@ -292,7 +292,7 @@ class Profile:
         self.time[self.head] = now
         self.on.forget(now)
 
-    # Room.
+    # Capacity.
 
     @compiled
     def add(
@@ -314,7 +314,7 @@ class Profile:
             end: behind the last of them.
             units: GPU units, all in all.
             draw: nanowatts that it adds to the draw.
-            sign: whether there is more room, or less.
+            sign: whether there is more capacity, or less.
             since: when that begins, s; past is now.
             until: when it ends, s; inf = never.
         """

@@ -21,7 +21,7 @@ SEARCH_BOUNDS = cython.declare(cython.int, 64)
 @cython.final
 @cython.cclass
 class PromiseSearch:
-    """Looks along the profile for room.
+    """Looks along the profile for places.
 
     Args:
         promises: what jobs are promised, and the profile.
@@ -154,7 +154,7 @@ class PromiseSearch:
         step: cython.longlong = self.on.at(node, start)
         stop: cython.double = self.promises.stop_of(job, start)
         column: cython.int
-        if not self.has_room(node, step, stop):
+        if not self.stays_free(node, step, stop):
             return
         for column in range(self.profile.width):
             self.profile.rows.cell[node * self.profile.width + column] = self.on.least(
@@ -162,7 +162,9 @@ class PromiseSearch:
             )
 
     @compiled
-    def has_room(self, node: cython.int, step: cython.longlong, stop: cython.double) -> cython.bint:
+    def stays_free(
+        self, node: cython.int, step: cython.longlong, stop: cython.double
+    ) -> cython.bint:
         """Return whether a node has room, for a single kind, from a step of its own to a time."""
         return self.has(step) and self._lack(node, step, stop) < 0
 

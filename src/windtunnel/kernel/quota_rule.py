@@ -4,9 +4,10 @@ That module, with `windtunnel.policies.waiting_line`, says who is tried when, an
 must agree with. Waiting jobs stand in a line for each queue and class of jobs that fit in the same
 places; what a line's first job is refused no other of it gets in this decision.
 
-Less room or quota never lets a job start. So a queue for whose jobs nobody gives way is passed over
-as long as nothing is given back and nobody joins it; and a refusal is remembered for as long as it
-must be the same: until room comes back, or, where others may give way, until anything changes.
+Less capacity or quota never lets a job start. So a queue for whose jobs nobody gives way is passed
+over as long as nothing is given back and nobody joins it; and a refusal is remembered for as long
+as it must be the same: until capacity comes back, or, where others may give way, until anything
+changes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class QuotaRule(Rule):
         filled, num_filled: of them those with jobs, in ``filled`` from ``first_line`` on.
         filled_at: where each line stands there; -1 = it is empty.
         open, num_open: those of them that may be tried in this decision, a heap by first jobs.
-        standing, num_standing: queues that may be tried, a heap by `_is_earlier`.
+        eligible, num_eligible: queues that may be tried, a heap by `_is_earlier`.
         is_fresh: somebody joined the queue since the last decision.
         borrows, share: whether the first job of a queue would borrow, and its queue's share then.
         refused_at: state of the cluster at which a class was refused a flavor, by class and flavor.
@@ -80,8 +81,8 @@ class QuotaRule(Rule):
     num_open: cython.int[::1]
     num_tried: cython.int[::1]
     tried_at: cython.longlong[::1]
-    standing: cython.int[::1]
-    num_standing: cython.int
+    eligible: cython.int[::1]
+    num_eligible: cython.int
     is_fresh: cython.char[::1]
     borrows: cython.char[::1]
     share: cython.double[::1]
@@ -145,7 +146,7 @@ class QuotaRule(Rule):
         self.num_filled = numpy.zeros(queues, dtype=numpy.int32)
         self.num_open = numpy.zeros(queues, dtype=numpy.int32)
         self.num_tried = numpy.zeros(queues, dtype=numpy.int32)
-        self.standing = numpy.zeros(queues, dtype=numpy.int32)
+        self.eligible = numpy.zeros(queues, dtype=numpy.int32)
         self.is_fresh = numpy.zeros(queues, dtype=numpy.int8)
         self.borrows = numpy.zeros(queues, dtype=numpy.int8)
         self.share = numpy.zeros(queues)
@@ -224,16 +225,16 @@ class QuotaRule(Rule):
         self._drop_alarms()
         self._count_idling()
         self._let_back()
-        self._stand_up(self.remembers and self.version == self.free.version)
-        while self.num_standing > 0:
-            queue = self.standing[0]
+        self._gather_eligible(self.remembers and self.version == self.free.version)
+        while self.num_eligible > 0:
+            queue = self.eligible[0]
             line = self.open[self.first_line[queue]]
             job = self.lines.head(line)
-            if not self._finds_room(job, queue, line):
+            if not self._can_start(job, queue, line):
                 self._refuse(job, queue, line)
             elif self.victims.num_gone > 0:
                 self._start(job, queue, line)
-                self._stand_up(False)
+                self._gather_eligible(False)
                 continue
             else:
                 self._start(job, queue, line)
@@ -244,7 +245,7 @@ class QuotaRule(Rule):
 
     @compiled
     def _start(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
-        """Start the first job of a line where room was found, as what ``kind`` says."""
+        """Start the first job of a line for which a place was found, as what ``kind`` says."""
         self._leave(line)
         if self.timeout < ENDLESS:
             self.times[job] = 0
@@ -274,10 +275,10 @@ class QuotaRule(Rule):
     # Whose turn it is.
 
     @compiled
-    def _stand_up(self, only_fresh: cython.bint) -> cython.void:
+    def _gather_eligible(self, only_fresh: cython.bint) -> cython.void:
         """Let every queue try that has jobs; those alone that somebody joined, or may reclaim."""
         self.rounds += 1
-        self.num_standing = 0
+        self.num_eligible = 0
         for queue in range(self.queues):
             if self.num_filled[queue] == 0:
                 continue
@@ -287,44 +288,44 @@ class QuotaRule(Rule):
             self.num_tried[queue] = 0
             self._open_lines(queue)
             self._look_at(queue)
-            self._stand_in(self.num_standing, queue)
-            self.num_standing += 1
+            self._rise(self.num_eligible, queue)
+            self.num_eligible += 1
 
     @compiled
-    def _stand_in(self, hole: cython.int, queue: cython.int) -> cython.void:
-        """Let a queue rise to its place from a hole in the heap of those that stand."""
+    def _rise(self, hole: cython.int, queue: cython.int) -> cython.void:
+        """Let a queue rise to its place from a hole in the heap of the eligible ones."""
         while hole > 0:
             parent = (hole - 1) >> 1
-            if self._is_earlier(self.standing[parent], queue):
+            if self._is_earlier(self.eligible[parent], queue):
                 break
-            self.standing[hole] = self.standing[parent]
+            self.eligible[hole] = self.eligible[parent]
             hole = parent
-        self.standing[hole] = queue
+        self.eligible[hole] = queue
 
     @compiled
     def _look_at_first(self) -> cython.void:
-        """Put the first of those that stand where it belongs; it leaves if it has nobody left."""
-        queue: cython.int = self.standing[0]
+        """Put the first of the eligible ones where it belongs; it leaves if it has nobody left."""
+        queue: cython.int = self.eligible[0]
         hole: cython.int = 0
         child: cython.int = 1
         if self.num_open[queue] > 0:
             self._look_at(queue)
         else:
-            self.num_standing -= 1
-            if self.num_standing == 0:
+            self.num_eligible -= 1
+            if self.num_eligible == 0:
                 return
-            queue = self.standing[self.num_standing]
-        while child < self.num_standing:
-            if child + 1 < self.num_standing and self._is_earlier(
-                self.standing[child + 1], self.standing[child]
+            queue = self.eligible[self.num_eligible]
+        while child < self.num_eligible:
+            if child + 1 < self.num_eligible and self._is_earlier(
+                self.eligible[child + 1], self.eligible[child]
             ):
                 child += 1
-            if self._is_earlier(queue, self.standing[child]):
+            if self._is_earlier(queue, self.eligible[child]):
                 break
-            self.standing[hole] = self.standing[child]
+            self.eligible[hole] = self.eligible[child]
             hole = child
             child = 2 * hole + 1
-        self.standing[hole] = queue
+        self.eligible[hole] = queue
 
     @compiled
     def _is_earlier(self, one: cython.int, other: cython.int) -> cython.bint:
@@ -410,7 +411,7 @@ class QuotaRule(Rule):
     # Whether a job may start.
 
     @compiled
-    def _finds_room(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.bint:
+    def _can_start(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.bint:
         """Return whether a job may start; say where, on what flavor, as what and who gives way."""
         tries: cython.bint = self.victims.can_ever(queue)
         then: cython.longlong = self.free.changes if tries else self.free.version

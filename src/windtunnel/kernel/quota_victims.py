@@ -209,7 +209,7 @@ class QuotaVictims:
         return self.amount <= self.accounts.available(self.queue, self.flavor)
 
     @compiled
-    def _has_room(self) -> cython.bint:
+    def _fits(self) -> cython.bint:
         if self.synced < 0:
             self.spare.copy_from(self.state.free)
             self.spared = 0
@@ -233,11 +233,11 @@ class QuotaVictims:
 
     @compiled
     def _could_ever(self) -> cython.bint:
-        """Return whether the job would fit with all candidates gone; more room never hurts."""
+        """Return whether the job would fit with all candidates gone; more capacity never hurts."""
         self._begin_trial()
         for at in range(self.num_candidates):
             self._take_away(self.candidate[at], self.candidate_queue[at])
-        fits = self._has_quota(True) and self._has_room()
+        fits = self._has_quota(True) and self._fits()
         self._restore()
         return fits
 
@@ -260,7 +260,7 @@ class QuotaVictims:
                 self.at[segment] = self.end[segment]
                 continue
             self._take_away(job, self.owner[segment])
-            fits = self._has_quota(borrowing) and self._has_room()
+            fits = self._has_quota(borrowing) and self._fits()
         if fits:
             self._minimize(borrowing)
         self._restore()
@@ -348,7 +348,7 @@ class QuotaVictims:
             fits = False
             if going >= 0:
                 self._take_away(going, self.owner[segment])
-                fits = self._has_quota(True) and self._has_room()
+                fits = self._has_quota(True) and self._fits()
             if not final or not (own or self.accounts.borrows(self.owner[segment], self.flavor)):
                 self.at[segment] = self.end[segment]
             if fits:

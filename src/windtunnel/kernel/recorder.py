@@ -52,7 +52,7 @@ class Recorder:
     Attributes:
         head: who was first in the queue after the last decision; -1 = nobody that matters.
         of_line: the verdict that a line's jobs have.
-        seen: the version of the free state for which a line's jobs had no room.
+        seen: the version of the free state for which a line's jobs did not fit.
     """
 
     state: State
@@ -126,7 +126,7 @@ class Recorder:
 
     @compiled
     def _strict(self) -> cython.void:
-        """The first job has no room; all others stand behind it."""
+        """The first job does not fit; all others stand behind it."""
         at: cython.int
         job: cython.int
         old: cython.int = self.head
@@ -145,7 +145,7 @@ class Recorder:
 
     @compiled
     def _refusal(self, job: cython.int) -> cython.int:
-        """Return why a job does not start, as far as room and power say; NONE = they do not."""
+        """Return why a job does not start, as far as places and power say; NONE = they do not."""
         if self.admission.fit(job):
             return VERDICT_NONE
         if self.admission.lacks_power and self.state.has_power:

@@ -21,7 +21,7 @@ class RiseRuns:
     """Goes from run to run of a rise.
 
     Args:
-        search: looks for room.
+        search: looks for places.
         rises: where there is more.
 
     Attributes:

@@ -1,14 +1,14 @@
-"""`Risen`: where there is more room than before, and whom that lets start earlier.
+"""`Risen`: where there is more capacity than before, and whom that lets start earlier.
 
 Promising everybody anew until nothing moves is done here by looking only at those whom it can help.
-When nobody could move before, a job can move only into a time in which room has risen since it was
+When nobody could move before, a job can move only into a time in which capacity rose since it was
 tried. A *rise* is such a time on a node. A job that goes on one node whole (`Free.is_single`)
 starts earlier by a rise at exactly the first step of the longest time around it in which the node
 suits the job, if that time is long enough, or if it reaches up to where the job has the node.
 The other jobs are tried where the sums allow it.
 
-Jobs are looked at in rounds, each in the queue's order, from the place at which the room rose until
-that place in the next round: as if everybody were tried.
+Jobs are looked at in rounds, each in the queue's order, from the place at which the capacity rose
+until that place in the next round: as if everybody were tried.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Risen:
     """Promises jobs an earlier start where rises let them have one.
 
     Args:
-        search: looks for room, and has the promises.
+        search: looks for places, and has the promises.
 
     Attributes:
-        rises: where there is more room.
+        rises: where there is more capacity.
         runs: for how long there is.
         blocks, trees: the waiting jobs.
         heap: for each rise and line the first job that may start earlier by it.
@@ -352,7 +352,7 @@ class Risen:
         for at in range(self.num_popped):
             is_other = is_other or self.rises.node[self.popped_rise[at]] != node
         if not is_other:
-            return self.search.has_room(
+            return self.search.stays_free(
                 node, self.on.at(node, begin), self.promises.stop_of(job, begin)
             )
         self.profile.rows.clear(PROFILE_COMMON)

@@ -1,4 +1,4 @@
-"""`Rises`: where and when there is more room than before."""
+"""`Rises`: where and when there is more capacity than before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rises:
 
     Attributes:
         count: rises.
-        everywhere: there may be more room anywhere: rises do not tell.
+        everywhere: there may be more capacity anywhere: rises do not tell.
         round: the present one, of those in which jobs are looked at; 0 = it has not begun.
         node: of each rise.
         begin, end: when, s.
@@ -70,7 +70,7 @@ class Rises:
 
     @compiled
     def note_node(self, node: cython.int, begin: cython.double, end: cython.double) -> cython.void:
-        """Note that there is more room on a node."""
+        """Note that there is more capacity on a node."""
         self._add(node, begin, end, -1)
         self._add(RISES_WIDE, begin, end, -1)
 
@@ -78,7 +78,7 @@ class Rises:
     def note(
         self, job: cython.int, begin: cython.double, end: cython.double, origin: cython.int
     ) -> cython.void:
-        """Note that there is more room where a job has its place, from ``begin`` until ``end``."""
+        """Note that more is free where a job has its place, from ``begin`` until ``end``."""
         at: cython.longlong
         if begin < self.state.now:
             begin = self.state.now

@@ -63,7 +63,7 @@ class Rule:
 
     @compiled
     def surprised(self) -> cython.void:
-        """Note that room was lost or came back that nobody had announced."""
+        """Note that capacity was lost or came back that nobody had announced."""
 
     @compiled
     def rekeyed(self) -> cython.void:
@@ -111,7 +111,7 @@ class StrictRule(Rule):
 class SkipRule(Rule):
     """Try every waiting job in order, going on past those that do not fit.
 
-    What the first job of a line is refused no other of it gets, until there is more room.
+    What the first job of a line is refused no other of it gets, until there is more capacity.
     """
 
     version: cython.longlong

@@ -57,7 +57,7 @@ class SlurmBackfill(SlurmParts):
     array_reserved: cython.int[::1]
     # The test in hand: when the job could start, and whether others must be stopped for that.
     when: cython.longlong
-    _needs_room: cython.bint
+    _must_preempt: cython.bint
     planned: cython.schar[::1]
 
     def __init__(self, starts: SlurmStarts, candidates: SlurmCandidates, settings: Any) -> None:
@@ -71,7 +71,7 @@ class SlurmBackfill(SlurmParts):
         self.user_tried = numpy.zeros(users, dtype=numpy.int32)
         self.part_tried = numpy.zeros(candidates.parts, dtype=numpy.int32)
         self.array_reserved = numpy.zeros(len(self.running.array_limit), dtype=numpy.int32)
-        self._needs_room = False
+        self._must_preempt = False
         self.planned = numpy.zeros(max(self.nodes.count, 1), dtype=numpy.int8)
 
     def _take_settings(self, settings: Any) -> None:
@@ -192,7 +192,7 @@ class SlurmBackfill(SlurmParts):
                 if self._is_completing():
                     self.when = now + 1
                     later = 0
-                elif self._needs_room:
+                elif self._must_preempt:
                     self._preempt_there(job, part, now)
                     self.when = now
                     later = 0
@@ -217,7 +217,7 @@ class SlurmBackfill(SlurmParts):
                 start = self.when
                 if later > 0:
                     start = max(start, later)
-                if self._needs_room:
+                if self._must_preempt:
                     return
                 continue
             self.slots.reserve(self.choice.chosen, first, last)
@@ -251,10 +251,10 @@ class SlurmBackfill(SlurmParts):
     def _preempt_there(
         self, job: cython.int, part: cython.int, now: cython.longlong
     ) -> cython.void:
-        """Make room on the nodes chosen; they stay chosen."""
+        """Stop others on the nodes chosen; they stay chosen."""
         for node in range(self.nodes.count):
             self.choice.candidate[node] = self.planned[node] = self.choice.chosen[node]
-        self.starts.make_room(job, part, now)
+        self.starts.preempt_for(job, part, now)
         for node in range(self.nodes.count):
             self.choice.chosen[node] = self.planned[node]
 
@@ -269,9 +269,9 @@ class SlurmBackfill(SlurmParts):
     def _will_run(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
         """Find when a job could start on the candidates, as those who run leave (``when``).
 
-        If that is now, but for jobs that it may preempt, it needs room.
+        If that is now, but for jobs that it may preempt, it must preempt them.
         """
-        self._needs_room = False
+        self._must_preempt = False
         if self.choice.fit(self.nodes, job, part):
             self.when = now
             return True
@@ -279,7 +279,7 @@ class SlurmBackfill(SlurmParts):
         if self.victims.find(job, part, now, self.running.by_end, self.running.count) > 0:
             self.victims.without_all(self.future)
             if self.choice.fit(self.future, job, part):
-                self._needs_room = True
+                self._must_preempt = True
                 self.when = now
                 self.victims.unmark()
                 return True

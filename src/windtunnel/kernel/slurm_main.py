@@ -61,7 +61,7 @@ class SlurmMain(SlurmParts):
         self.limits_stop = bool(settings["assoc_limit_stop"])
 
     def expect_holds(self) -> None:
-        """Make room for the reservations that there are now."""
+        """Allocate the reservations that there are now."""
         self.hold_failed = numpy.zeros(self.candidates.holds + 1, dtype=numpy.int8)
 
     @compiled
@@ -173,7 +173,7 @@ class SlurmMain(SlurmParts):
         self.limits.mark_own(self.choice.preferred, job)
         fits = self.choice.fit(self.nodes, job, part)
         if not fits:
-            self.starts.make_room(job, part, now)
+            self.starts.preempt_for(job, part, now)
         for node in range(self.nodes.count):
             self.choice.preferred[node] = False
         if not fits:

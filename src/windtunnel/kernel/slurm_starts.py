@@ -43,7 +43,7 @@ class SlurmStarts(SlurmParts):
         self.count = self.num_stopped = 0
 
     @compiled
-    def make_room(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
+    def preempt_for(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
         """Stop those in whose place a job may start on the candidates; it starts in a later run.
 
         Returns:

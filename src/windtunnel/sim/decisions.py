@@ -19,7 +19,7 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
 from windtunnel.sim.places import gpu_time
-from windtunnel.sim.refusals import DECISIONS, no_company, no_room, why_not
+from windtunnel.sim.refusals import DECISIONS, no_room, why_not, why_not_beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,11 +199,11 @@ class Decisions:
             raise self.impossible(message, view)
         return value
 
-    def no_company(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
+    def why_not_beside(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
         """Return why a job may not share the GPUs of a running one; empty if it may."""
         if self.works is not None:
             return "another in an elastic run"
-        message = no_company(
+        message = why_not_beside(
             self.problem, job, other, self.state.where(other), shares=shares, says=where is not None
         )
         if not message and not self.deciding.affords_beside(job, other):
@@ -216,7 +216,7 @@ class Decisions:
         Raises:
             PolicyError: it may not.
         """
-        message = self.no_company(job, other, where, shares)
+        message = self.why_not_beside(job, other, where, shares)
         if message:
             raise self.impossible(f"starts a job beside {message}", view)
 

@@ -41,7 +41,7 @@ class Neighbours:
         racks: rack of each node; empty where the cluster states none.
         limits: thousandths of cores of each node; None = not stated.
         cpus: cores that each job asks for, Float array (m,); 0 = unknown.
-        has_company: whether it matters who is near.
+        neighbours_matter: whether it matters who is near.
         uplinks: what carries jobs' traffic; None = nothing limits it.
 
     Raises:
@@ -74,7 +74,7 @@ class Neighbours:
         self._locality: dict[int, float] = {}
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
-        self.has_company = model.by_sharing or model.cpu > 0 or nodes_slow
+        self.neighbours_matter = model.by_sharing or model.cpu > 0 or nodes_slow
         self._speed = [1.0] * len(self.limits)
         self.uplinks = Uplinks(model, cluster) if model.by_network else None
         #: Running job -> uplinks that it crosses; their rates, empty where somebody came or left.
@@ -103,7 +103,9 @@ class Neighbours:
 
     def rate(self, job: int) -> float:
         """Return the rate of a running job."""
-        paces = [self._pace(job, node) for node in self._nodes[job]] if self.has_company else []
+        paces = (
+            [self._pace(job, node) for node in self._nodes[job]] if self.neighbours_matter else []
+        )
         rate = self._locality[job] * min(paces, default=1.0)
         if self.uplinks is None:
             return rate

@@ -138,11 +138,11 @@ class OnKernel:
         """Let what runs on a node go at this speed."""
         self.run.pace.set_speed(place, speed)
 
-    def room_changes(self, *, announced: bool) -> None:
+    def capacity_changed(self, *, announced: bool) -> None:
         """Note that room is taken out now or comes back."""
         if not announced:
             self.sim.surprise()
-        self.sim.room_changed()
+        self.sim.capacity_changed()
 
     def go_on(self, job: int, where: Where) -> None:
         """Let a job that was interrupted go on elsewhere."""
@@ -162,12 +162,12 @@ class OnKernel:
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""
         self.free.withhold_node(node, ASLEEP)
-        self.sim.room_changed()
+        self.sim.capacity_changed()
 
     def restore(self, node: int) -> None:
         """Undo that: the node is awake."""
         self.free.restore_node(node, ASLEEP)
-        self.sim.room_changed()
+        self.sim.capacity_changed()
 
 
 def outages_of(lent: OnKernel, plan: Plan) -> Outages:

@@ -72,7 +72,7 @@ def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> s
     return _whole(problem, demand, pairs, free)
 
 
-def no_company(
+def why_not_beside(
     problem: Problem, job: int, other: int, where: Where, *, shares: bool, says: bool
 ) -> str:
     """Return why a job may not share the GPUs of a running one; empty if it may.

@@ -148,7 +148,7 @@ class Outages:
             self._push(hold.start, _WITHHOLD, hold, stream)
             return False
         is_slow = stream is not None and stream.model.speed > 0
-        self.run.room_changes(announced=hold.planned)
+        self.run.capacity_changed(announced=hold.planned)
         if kind == _STRIKE:
             self._strike(hold, now)
         elif kind == _WITHHOLD:

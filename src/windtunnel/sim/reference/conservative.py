@@ -52,7 +52,7 @@ class Profile:
         self.drawn = [self.state.floor_sum()]
         ends = rule.ends(overdue=math.nextafter(now, math.inf))
         # Of what comes at one instant ends are first.
-        coming = sorted([*ends, *rule.changes_of_room()], key=lambda event: event[0])
+        coming = sorted([*ends, *rule.capacity_events()], key=lambda event: event[0])
         for time, kind, what in coming:
             step = self._step(time)
             self.drawn[step] -= rule.apply(self.frees[step], kind, what)

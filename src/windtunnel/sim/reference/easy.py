@@ -40,7 +40,7 @@ class Backfilling(Rule):
         ends = self.ends(now, without)
         last = ends[-1][0] if ends else now
         caps = [(time, "cap", watts) for time, watts in self.power.caps_after(now, last)]
-        return sorted([*ends, *self.changes_of_room(), *caps], key=lambda event: event[0])
+        return sorted([*ends, *self.capacity_events(), *caps], key=lambda event: event[0])
 
     def ends(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
         """Return the expected ends of running jobs, in order; of those past it, ``overdue`` (s)."""
@@ -51,7 +51,7 @@ class Backfilling(Rule):
         )
         return [(time, "end", job) for time, _, job in found]
 
-    def changes_of_room(self) -> list[Event]:
+    def capacity_events(self) -> list[Event]:
         """Return planned holds to come, and nodes that wake or could be woken now."""
         holds = [
             (time, "begin" if begins else "over", self.state.holds[index])

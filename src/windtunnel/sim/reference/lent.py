@@ -236,7 +236,7 @@ class Lent(State):
     def set_budget(self, nanowatts: int) -> None:
         """Let jobs add so much to the draw from now on; whoever was refused may try again."""
         self.budget = nanowatts
-        self.more_room()
+        self.forget_refusals()
 
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""
@@ -248,7 +248,7 @@ class Lent(State):
         """Undo that: the node is awake."""
         self.sleeping.remove(node)
         self.free.restore(node)
-        self.more_room()
+        self.forget_refusals()
 
     def hold(self, place: int, group: int, units: int) -> None:
         """Keep a node, or GPU units of a pool, for a group of jobs or for nobody."""
@@ -258,7 +258,7 @@ class Lent(State):
     def release(self, place: int, group: int, units: int) -> None:
         """Undo one `hold`."""
         self.free.restore(place, group, units)
-        self.more_room()
+        self.forget_refusals()
 
-    def room_changes(self, *, announced: bool) -> None:
+    def capacity_changed(self, *, announced: bool) -> None:
         """Note that room is taken out now or comes back, as was announced or not."""

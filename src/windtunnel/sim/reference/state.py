@@ -161,7 +161,7 @@ class State(Room):
             self.pace.leave(job)
         self.book(stay, now, completes=completes, loses=loses)
         self.run_before[job] += now - stay.start
-        self.more_room()
+        self.forget_refusals()
         view = self.view(job)
         if self.policy.watches and not self.moving:
             self.policy.stopped(view, now)
@@ -321,7 +321,7 @@ class State(Room):
         shown = self.opened(self.free, job)
         return any(self.put(shown, job, option) for option in self.works[job].options)
 
-    def more_room(self) -> None:
+    def forget_refusals(self) -> None:
         """Note that there is more room or power: whoever was refused may try again."""
         self._refused.clear()
         self.changes += 1

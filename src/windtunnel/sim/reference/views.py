@@ -163,7 +163,7 @@ class ClusterView:
         if other not in self._state.running:
             return False
         shares = len(self._state.running[other].place.jobs) > 1
-        return not self.deciding.no_company(number, other, None, shares)
+        return not self.deciding.why_not_beside(number, other, None, shares)
 
     def start(self, job: JobView, where: Where | None = None, rate: float = 1.0) -> bool:
         """Start a waiting job at once, as ``Start`` does; return False if it does not fit."""
