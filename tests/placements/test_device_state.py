@@ -37,11 +37,11 @@ def test_two_halves_of_two_devices_are_no_gpu() -> None:
     free.take([(0, 0b01)], half)
     free.take([(0, 0b10)], half)
     assert free.free_milli(0) == 1000
-    assert free.room(0, whole) == 0
-    assert free.room(0, half) == 1
+    assert free.fitting(0, whole) == 0
+    assert free.fitting(0, half) == 1
     pooled = FreeDevices(TWO[:1], pooled=True)
     pooled.take([(0, 1000)], half)
-    assert pooled.room(0, whole) == 1
+    assert pooled.fitting(0, whole) == 1
 
 
 def test_a_demand_knows_what_empty_nodes_hold() -> None:

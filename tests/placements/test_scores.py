@@ -40,7 +40,7 @@ def scores(name: str, free: FreeDevices, demand: Any, **options: Any) -> list[in
     placement = resolve_scored(name, **options)
     found: list[int | None] = []
     for node in range(len(free.nodes)):
-        if free.room(node, demand) < demand.count:
+        if free.fitting(node, demand) < demand.count:
             found.append(None)
             continue
         grants = placement.grants(free, node, demand, demand.count, 0)

@@ -111,19 +111,19 @@ def test_devices_have_no_room_while_withheld(*, pooled: bool) -> None:
     free.take([(0, grant)], one)
     free.withhold(0)
     free.withhold(0, 3)
-    assert [free.room(node, one) for node in (0, 1)] == [0, 1]
-    assert free.room(0, cpu) == 0
+    assert [free.fitting(node, one) for node in (0, 1)] == [0, 1]
+    assert free.fitting(0, cpu) == 0
     assert not free.fits([(0, grant)], one)
     assert (free.down, free.free_units(0)) == (1000, 1000)
     other = FreeDevices(nodes, pooled=pooled)
     other.meet(free)
-    assert (other.room(0, one), other.room(1, one)) == (0, 1)
+    assert (other.fitting(0, one), other.fitting(1, one)) == (0, 1)
     free.give([(0, grant)], one)
-    assert (free.down, free.room(0, one)) == (2000, 0)
+    assert (free.down, free.fitting(0, one)) == (2000, 0)
     twin = free.copy()
     twin.restore(0)
-    assert twin.room(0, one) == 0
-    assert twin.opened((3,)).room(0, one) == 1
+    assert twin.fitting(0, one) == 0
+    assert twin.opened((3,)).fitting(0, one) == 1
     assert twin.opened((3,)).shown == {0}
     twin.restore(0, 3)
-    assert (twin.room(0, one), twin.down, free.room(0, one)) == (1, 0, 0)
+    assert (twin.fitting(0, one), twin.down, free.fitting(0, one)) == (1, 0, 0)

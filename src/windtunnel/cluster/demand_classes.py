@@ -50,11 +50,11 @@ def device_demands(
     ).reshape(len(kinds), len(types))
     binds = (gpus > 0) | (milli > 0) | bind_cpu_tasks
     serves = accepted[:, type_of] | ~binds
-    rooms = np.array([_empty_rooms(kind.example, columns, pooled=pooled) for kind in kinds])
-    rooms = np.where(serves, rooms.reshape(len(kinds), len(columns)), 0)
+    fitting = np.array([_tasks_on_empty(kind.example, columns, pooled=pooled) for kind in kinds])
+    fitting = np.where(serves, fitting.reshape(len(kinds), len(columns)), 0)
     numbers = np.array([kind.count for kind in kinds], dtype=np.int64)
-    smallest = np.where(rooms > 0, rooms, np.iinfo(np.int64).max).min(axis=0, initial=2**62)
-    largest = rooms.max(axis=0, initial=0)
+    smallest = np.where(fitting > 0, fitting, np.iinfo(np.int64).max).min(axis=0, initial=2**62)
+    largest = fitting.max(axis=0, initial=0)
     return tuple(
         map(
             DeviceDemand,
@@ -62,25 +62,25 @@ def device_demands(
             _allowed(kinds, serves),
             largest.tolist(),
             np.where(largest > 0, smallest, 0).tolist(),
-            (rooms * numbers[:, None]).sum(axis=0).tolist(),
+            (fitting * numbers[:, None]).sum(axis=0).tolist(),
         )
     )
 
 
-def _empty_rooms(node: DeviceNode, columns: np.ndarray, *, pooled: bool) -> np.ndarray:
+def _tasks_on_empty(node: DeviceNode, columns: np.ndarray, *, pooled: bool) -> np.ndarray:
     """Return how many tasks of each class's gang an empty node holds, Int array (k,)."""
-    room, gpus, milli, cores, mem = columns.T
+    tasks, gpus, milli, cores, mem = columns.T
     if node.cores is not None:
-        room = np.where(cores > 0, np.minimum(room, node.cores // np.maximum(cores, 1)), room)
+        tasks = np.where(cores > 0, np.minimum(tasks, node.cores // np.maximum(cores, 1)), tasks)
     if node.mem is not None:
-        room = np.where(mem > 0, np.minimum(room, node.mem // np.maximum(mem, 1)), room)
+        tasks = np.where(mem > 0, np.minimum(tasks, node.mem // np.maximum(mem, 1)), tasks)
     if pooled:
         amount = gpus * MILLI + milli
         most = node.gpus * MILLI // np.maximum(amount, 1)
-        return np.asarray(np.where(amount > 0, np.minimum(room, most), room))
-    shares = np.minimum(room, node.gpus * (MILLI // np.maximum(milli, 1)))
-    wholes = np.minimum(room, node.gpus // np.maximum(gpus, 1))
-    return np.asarray(np.where(milli > 0, shares, np.where(gpus > 0, wholes, room)))
+        return np.asarray(np.where(amount > 0, np.minimum(tasks, most), tasks))
+    shares = np.minimum(tasks, node.gpus * (MILLI // np.maximum(milli, 1)))
+    wholes = np.minimum(tasks, node.gpus // np.maximum(gpus, 1))
+    return np.asarray(np.where(milli > 0, shares, np.where(gpus > 0, wholes, tasks)))
 
 
 def _allowed(kinds: Sequence[NodeKind], serves: np.ndarray) -> list[int]:

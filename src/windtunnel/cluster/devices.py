@@ -25,9 +25,9 @@ MILLI = 1000
 CORE_UNITS = 1000
 #: MiB of a GiB.
 MIB = 1024
-#: Room of a resource that is not constrained.
+#: Free amount of a resource that is not constrained.
 UNLIMITED = 1 << 60
-#: Devices of one node that a grant's 64-bit integer has room for.
+#: Devices of one node that a 64-bit integer of a grant can name.
 MAX_DEVICES = 62
 
 
@@ -184,11 +184,11 @@ def device_demand(
         if binds and types is not None and kind.example.gpu_type not in types:
             continue
         allowed |= kind.members
-        room = _empty_room(kind.example, **asked, pooled=pooled)
-        if room:
-            largest = max(largest, room)
-            smallest = min(smallest or room, room)
-            capacity += room * kind.count
+        fitting = _tasks_on_empty(kind.example, **asked, pooled=pooled)
+        if fitting:
+            largest = max(largest, fitting)
+            smallest = min(smallest or fitting, fitting)
+            capacity += fitting * kind.count
     return DeviceDemand(
         *(count, gpus, milli, cores, mem, allowed),
         largest=largest,
@@ -223,20 +223,20 @@ def node_kinds(nodes: Sequence[DeviceNode]) -> tuple[NodeKind, ...]:
     )
 
 
-def _empty_room(
+def _tasks_on_empty(
     node: DeviceNode, *, gpus: int, milli: int, cores: int, mem: int, count: int, pooled: bool
 ) -> int:
     """Return how many of ``count`` tasks an empty node holds."""
-    room = count
+    fitting = count
     if cores and node.cores is not None:
-        room = min(room, node.cores // cores)
+        fitting = min(fitting, node.cores // cores)
     if mem and node.mem is not None:
-        room = min(room, node.mem // mem)
+        fitting = min(fitting, node.mem // mem)
     if pooled and (gpus or milli):
-        return min(room, node.gpus * MILLI // (gpus * MILLI + milli))
+        return min(fitting, node.gpus * MILLI // (gpus * MILLI + milli))
     if milli:
-        return min(room, node.gpus * (MILLI // milli))
-    return min(room, node.gpus // gpus) if gpus else room
+        return min(fitting, node.gpus * (MILLI // milli))
+    return min(fitting, node.gpus // gpus) if gpus else fitting
 
 
 def name_ranks(nodes: Sequence[DeviceNode]) -> list[int]:

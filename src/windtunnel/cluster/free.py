@@ -4,8 +4,8 @@
 one Python integer used as a bitset: "fewest free GPUs that suffice, then lowest index" is then a
 short walk over counts and one lowest set bit. `FreePool` is for clusters without node boundaries.
 Both are changed only through ``take`` and ``give``, and through ``withhold`` and ``restore``, which
-hide a node's room from those who may not use it: a node that is down, or reserved. What is given
-back on a hidden node stays hidden until it is restored.
+hide what a node has free from those who may not use it: a node that is down, or reserved. What is
+given back on a hidden node stays hidden until it is restored.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class FreeOfNodes:
         raise NotImplementedError
 
     def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
-        """Hide a node's room until it is restored as often as it was withheld.
+        """Hide what a node has free until it is restored as often as it was withheld.
 
         Args:
             node: its index; jobs may still run there.
@@ -145,7 +145,7 @@ class FreeOfNodes:
         return twin
 
     def _hide(self, node: int) -> None:
-        """Count a node's room no more, where it is counted apart."""
+        """Count what a node has free no more, where it is counted apart."""
 
     def _unhide(self, node: int) -> None:
         """Count it again."""

@@ -6,7 +6,7 @@ GPUs a job holds is part of where it runs. Tasks of whole GPUs on one node share
 other task has its own. In a *pooled* state a node's GPUs are one pool of thousandths, as in the PAI
 simulator, and a grant is the thousandths taken.
 
-Room is monotone: of less free room no node ever holds more tasks. Queues rely on it.
+What fits is monotone: where less is free no node ever holds more tasks. Queues rely on it.
 """
 
 from __future__ import annotations
@@ -81,22 +81,22 @@ class FreeDevices(FreeOfNodes):
         """Return how many of a node's GPUs nobody uses; a pooled state cannot tell."""
         return self.devices[node].count(MILLI)
 
-    def room(self, node: int, demand: DeviceDemand) -> int:
+    def fitting(self, node: int, demand: DeviceDemand) -> int:
         """Return how many of the gang's tasks fit a node now (0 to ``demand.count``)."""
         if not demand.allowed >> node & 1 or node in self.withheld:
             return 0
-        room = demand.count
+        fitting = demand.count
         if demand.cores:
-            room = min(room, self.cores[node] // demand.cores)
+            fitting = min(fitting, self.cores[node] // demand.cores)
         if demand.mem:
-            room = min(room, self.mem[node] // demand.mem)
-        if not demand.amount or room == 0:
-            return room
+            fitting = min(fitting, self.mem[node] // demand.mem)
+        if not demand.amount or fitting == 0:
+            return fitting
         if self.pooled:
-            return min(room, self.free_milli(node) // demand.amount)
+            return min(fitting, self.free_milli(node) // demand.amount)
         if demand.milli:
-            return min(room, sum(free // demand.milli for free in self.devices[node]))
-        return min(room, self.idle(node) // demand.gpus)
+            return min(fitting, sum(free // demand.milli for free in self.devices[node]))
+        return min(fitting, self.idle(node) // demand.gpus)
 
     def take(self, where: Where, demand: DeviceDemand) -> None:
         """Take what a placement chose."""

@@ -19,7 +19,7 @@ def filled(free: FreeDevices, demand: DeviceDemand, nodes: Iterable[int]) -> Lay
     chosen: Layout = []
     rest = demand.count
     for node in nodes:
-        tasks = min(rest, free.room(node, demand))
+        tasks = min(rest, free.fitting(node, demand))
         if tasks:
             chosen.append((node, tasks))
             rest -= tasks
@@ -35,8 +35,8 @@ def empty_nodes(
     chosen: Layout = []
     rest = demand.count
     for node in nodes:
-        room = 0 if free.tasks[node] else free.room(node, demand)
-        if 0 < room <= rest:
-            chosen.append((node, room))
-            rest -= room
+        fitting = 0 if free.tasks[node] else free.fitting(node, demand)
+        if 0 < fitting <= rest:
+            chosen.append((node, fitting))
+            rest -= fitting
     return chosen, rest

@@ -1,4 +1,4 @@
-"""Racks: a job over several nodes stays in one rack where one has room (`topology`).
+"""Racks: a job over several nodes stays in one rack where one holds it (`topology`).
 
 A job that fits one node goes to the node that the placement picks; racks matter to what goes over
 several. The rule for those:
@@ -6,14 +6,15 @@ several. The rule for those:
 1. Of the racks in which the gang can be laid out (as the placement's ``gang`` option says, over the
    rack's nodes alone), take the one with the fewest free GPUs that the job may use, then the lowest
    index.
-2. If there is none, ``rack-only`` waits. ``rack`` spills over several: racks with the most room for
-   the gang first (lowest index on ties). With ``gang=node`` that is room on their empty nodes,
+2. If there is none, ``rack-only`` waits. ``rack`` spills over several: those that hold most of
+   the gang first (lowest index on ties). With ``gang=node`` that is what their empty nodes hold,
    which are taken whole in this order, and the remainder goes to one more node, in a rack that the
-   gang uses already where one has room. With ``gang=fill`` it is all their room; the nodes of a
+   gang uses already where one holds it. With ``gang=fill`` all their nodes count; the nodes of a
    rack are filled in the order of their scores before the next rack's.
 
-Whether a spilling gang can be placed does not depend on racks, and less room never makes a layout
-possible, with racks or without: within one the argument is that of `windtunnel.placements.gangs`.
+Whether a spilling gang can be placed does not depend on racks, and less capacity never makes a
+layout possible, with racks or without: within one the argument is that of
+`windtunnel.placements.gangs`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Ranking(Protocol):
     def best(
         self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
     ) -> int | None:
-        """Return the best of some nodes for so many tasks; None = none has room."""
+        """Return the best of some nodes for so many tasks; None = it fits none."""
 
     def ranked(self, free: FreeDevices, demand: DeviceDemand, nodes: Iterable[int]) -> list[int]:
         """Return nodes, best first."""
@@ -59,14 +60,14 @@ def lay_out(
         placement: picks and orders nodes.
         free: a cluster with racks.
         demand: the job.
-        spill: go over several racks where none has room.
+        spill: go over several racks where none holds it.
     """
 
     def may_use(rack: Sequence[int]) -> int:
         return sum(free.free_milli(node) for node in rack if node not in free.withheld)
 
     for rack in sorted(free.racks, key=may_use):  # stable
-        if sum(free.room(node, demand) for node in rack) < demand.count:
+        if sum(free.fitting(node, demand) for node in rack) < demand.count:
             continue
         chosen = (
             filled(free, demand, placement.ranked(free, demand, rack))
@@ -78,26 +79,26 @@ def lay_out(
     if not spill:
         return None
     if placement.gang == "fill":
-        order = _by_room(free, demand, free.racks, empty=False)
+        order = _by_capacity(free, demand, free.racks, empty=False)
         ranked = (placement.ranked(free, demand, rack) for rack in order)
         return filled(free, demand, chain.from_iterable(ranked))
     return _spilt(placement, free, demand)
 
 
-def _by_room(
+def _by_capacity(
     free: FreeDevices, demand: DeviceDemand, racks: Sequence[Sequence[int]], *, empty: bool
 ) -> list[Sequence[int]]:
-    """Return racks with the most room for the gang first, lowest index on ties."""
+    """Return racks that hold most of the gang first, lowest index on ties."""
 
-    def room(rack: Sequence[int]) -> int:
-        return sum(free.room(node, demand) for node in rack if not (empty and free.tasks[node]))
+    def capacity(rack: Sequence[int]) -> int:
+        return sum(free.fitting(node, demand) for node in rack if not (empty and free.tasks[node]))
 
-    return sorted(racks, key=room, reverse=True)  # stable, reversed or not
+    return sorted(racks, key=capacity, reverse=True)  # stable, reversed or not
 
 
 def _spilt(placement: Ranking, free: FreeDevices, demand: DeviceDemand) -> Layout | None:
-    """Lay out a gang larger than any rack's room: empty nodes, then one more for the remainder."""
-    order = _by_room(free, demand, free.racks, empty=True)
+    """Lay out a gang larger than any rack holds: empty nodes, then one more for the remainder."""
+    order = _by_capacity(free, demand, free.racks, empty=True)
     chosen, rest = empty_nodes(free, demand, chain.from_iterable(order))
     if rest == 0:
         return chosen

@@ -16,9 +16,9 @@ Options of every placement:
   walk the nodes in the order of their scores and put as many tasks on each as fit, all or nothing
   (the PAI simulator);
 * ``topology``: ``none``, ``rack`` (what goes over several nodes stays in one rack where one has
-  room) or ``rack-only`` (it waits for one); see `windtunnel.placements.racks`.
+  it) or ``rack-only`` (it waits for one); see `windtunnel.placements.racks`.
 
-Whether a job can be placed depends on neither score nor ties, and less room never makes a
+Whether a job can be placed depends on neither score nor ties, and less capacity never makes a
 placement possible; see `windtunnel.placements.gangs` for why, with tasks in place of GPUs.
 """
 
@@ -245,7 +245,7 @@ class ScoredPlacement:
         """Return (negated score, tie key, node) of the nodes with room for so many tasks."""
         found = []
         for node in nodes:
-            if free.room(node, demand) >= tasks:
+            if free.fitting(node, demand) >= tasks:
                 score = self.score(free, node, demand, self.grants(free, node, demand, tasks, 0))
                 found.append((-score, self._tie(free, node), node))
         return found
@@ -260,7 +260,7 @@ class ScoredPlacement:
     def best(
         self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
     ) -> int | None:
-        """Return the best of some nodes for so many tasks; None = none has room."""
+        """Return the best of some nodes for so many tasks; None = it fits none."""
         return min(self._order(free, demand, tasks, nodes), default=(0, 0, None))[2]
 
     def ranked(self, free: FreeDevices, demand: DeviceDemand, nodes: Iterable[int]) -> list[int]:

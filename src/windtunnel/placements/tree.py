@@ -60,5 +60,5 @@ class TreeOfDevices(BestFitDevices):
     def lay_out(self, free: FreeDevices, demand: DeviceDemand) -> Layout | None:
         """Return (node, pods) pairs, or None if they do not fit."""
         many = replace(demand, count=_MANY)  # how tight a node is counts past the job's own pods
-        rooms = [free.room(node, many) for node in range(len(free.nodes))]
-        return self.tree.place(np.array(rooms, np.int64), demand.count, demand.topology)
+        fitting = [free.fitting(node, many) for node in range(len(free.nodes))]
+        return self.tree.place(np.array(fitting, np.int64), demand.count, demand.topology)

@@ -194,19 +194,21 @@ class Neighbours:
         """Return over how many nodes, and racks, a job of a class must go on the empty cluster."""
         demand = self.problem.demands[kind]
         wanted = demand.count if self.problem.devices else demand.gpus
-        room = self._room(demand)
-        racks = np.array(self.racks[: len(room)], dtype=np.int64)
-        of_racks = np.bincount(racks, weights=room[: len(racks)])
-        return _fewest(room, wanted), _fewest(of_racks, wanted)
+        capacity = self._empty_capacity(demand)
+        racks = np.array(self.racks[: len(capacity)], dtype=np.int64)
+        of_racks = np.bincount(racks, weights=capacity[: len(racks)])
+        return _fewest(capacity, wanted), _fewest(of_racks, wanted)
 
-    def _room(self, demand: Any) -> np.ndarray:
+    def _empty_capacity(self, demand: Any) -> np.ndarray:
         """Return what each empty node holds of a class, tasks or GPUs, Int array (n,)."""
         problem = self.problem
         if problem.devices:
             examples, kind_of = self._node_kinds
             free: Any = problem.free_state()
-            room: np.ndarray = np.array([free.room(node, demand) for node in examples])[kind_of]
-            return room
+            capacity: np.ndarray = np.array([free.fitting(node, demand) for node in examples])[
+                kind_of
+            ]
+            return capacity
         allowed = [demand.allowed >> node & 1 for node in range(len(problem.sizes))]
         return np.where(allowed, problem.sizes - problem.sizes % demand.task, 0)
 
@@ -305,7 +307,7 @@ def _together(factors: list[float]) -> float:
     return 1.0 / (1.0 + cost)
 
 
-def _fewest(room: np.ndarray, wanted: int) -> int:
+def _fewest(capacity: np.ndarray, wanted: int) -> int:
     """Return how many of the largest places hold so much together."""
-    held = np.cumsum(np.sort(room)[::-1])
-    return min(int(np.searchsorted(held, wanted)) + 1, len(room))
+    held = np.cumsum(np.sort(capacity)[::-1])
+    return min(int(np.searchsorted(held, wanted)) + 1, len(capacity))

@@ -230,7 +230,7 @@ def _too_large(
     def is_held(demand: DeviceDemand) -> bool:
         if asks is None and not rules.one_rack:
             return demand.count <= demand.capacity
-        rooms = np.array([free.room(node, demand) for node in range(len(nodes))], np.int64)
+        rooms = np.array([free.fitting(node, demand) for node in range(len(nodes))], np.int64)
         if asks is not None:
             return asks.tree.place(rooms, demand.count, demand.topology) is not None
         return any(int(rooms[list(rack)].sum()) >= demand.count for rack in free.racks)

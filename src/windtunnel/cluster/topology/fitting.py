@@ -229,7 +229,7 @@ class _Filling:
     def _leader_first(self, level: int, order: np.ndarray, needed: int) -> np.ndarray:
         """Move a domain for the leader to the front; an empty order if it can stand nowhere.
 
-        It is the first whose loss leaves room enough, one that the leader would fill alone last.
+        It is the first whose loss leaves enough, one that the leader would fill alone last.
         """
         slices, beside = self.counts.slices[level][order], self.counts.with_slices[level][order]
         loss = slices - beside

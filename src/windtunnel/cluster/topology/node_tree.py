@@ -1,7 +1,7 @@
 """A cluster's own tree of nodes, and where gangs go in it.
 
 A job is pods of one size, each within a node: its tasks, or as few as the largest node allows. How
-many of them a node has room for is for whoever knows what is free to say.
+many of them fit a node is for whoever knows what is free to say.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class NodeTree:
 
     def place(
         self,
-        rooms: np.ndarray,
+        fitting: np.ndarray,
         pods: int,
         request: TopologyRequest | None = None,
         allowed: int = EVERY_NODE,
@@ -99,12 +99,12 @@ class NodeTree:
         """Return how many pods go to which nodes, by node; None if they do not fit.
 
         Args:
-            rooms: how many of the pods fit each node now, Int64 array (nodes,).
+            fitting: how many of the pods fit each node now, Int64 array (nodes,).
             pods: how many there are.
             request: what they ask of the levels; None = nothing.
             allowed: bitset of the nodes that they may use.
         """
-        self._tree.left = {PODS: rooms[self._node]}
+        self._tree.left = {PODS: fitting[self._node]}
         found = fit(
             self._tree,
             self.ask(request, pods),
@@ -130,14 +130,14 @@ class NodeTree:
         found = self.place(free // size, pods, demand.topology, demand.allowed)
         return None if found is None else [(node, of * size) for node, of in found]
 
-    def slices(self, rooms: np.ndarray, ask: Ask) -> int:
+    def slices(self, fitting: np.ndarray, ask: Ask) -> int:
         """Return how many whole slices of a request fit.
 
         Args:
-            rooms: how many pods fit each node, Int64 array (nodes,).
+            fitting: how many pods fit each node, Int64 array (nodes,).
             ask: the request.
         """
-        self._tree.left = {PODS: rooms[self._node]}
+        self._tree.left = {PODS: fitting[self._node]}
         counts = count(self._tree, ask.slicing, ask.requests)
         return int(counts.slices[ask.slicing.level].sum())
 
