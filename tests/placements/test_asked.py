@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from windtunnel.placements.asked import NodeRoom, Request
+    from windtunnel.placements.asked import CandidateNode, Request
 
 pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
@@ -29,12 +29,12 @@ JOBS: dict[str, list[Any]] = {
 }
 
 
-def last(node: NodeRoom, request: Request) -> float:
+def last(node: CandidateNode, request: Request) -> float:
     """Prefer the last node."""
     return node.index
 
 
-def by_name(node: NodeRoom, request: Request) -> float:
+def by_name(node: CandidateNode, request: Request) -> float:
     """Go by much of what is shown, with ties, huge and tiny numbers."""
     wanted = request.num_gpus * (1 + request.mem_gib) + request.num_tasks
     left = node.free_gpus - request.num_gpus
@@ -86,7 +86,7 @@ def test_options_of_scored_placements(options: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("given", [math.nan, "much", None])
 def test_what_is_no_number_ends_the_run(engine: str, given: Any) -> None:
-    def odd(node: NodeRoom, request: Request) -> Any:
+    def odd(node: CandidateNode, request: Request) -> Any:
         return given
 
     with pytest.raises(
@@ -97,7 +97,7 @@ def test_what_is_no_number_ends_the_run(engine: str, given: Any) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_the_function_raises_comes_out(engine: str) -> None:
-    def broken(node: NodeRoom, request: Request) -> float:
+    def broken(node: CandidateNode, request: Request) -> float:
         raise ZeroDivisionError(node.name)
 
     with pytest.raises(ZeroDivisionError, match="node-0000"):

@@ -1,6 +1,6 @@
 """Placements: where a job runs; one family a file."""
 
-from windtunnel.placements.asked import NodeRoom, Request
+from windtunnel.placements.asked import CandidateNode, Request
 from windtunnel.placements.catalogue import (
     PLACEMENTS,
     checked_topology,
@@ -13,7 +13,7 @@ from windtunnel.placements.catalogue import (
 
 __all__ = [
     "PLACEMENTS",
-    "NodeRoom",
+    "CandidateNode",
     "Request",
     "checked_topology",
     "is_scored",

@@ -2,8 +2,8 @@
 
 The rest is as for every scored placement (`windtunnel.placements.scored`): the function is asked of
 nodes that have room, the highest number wins, ties go by index, gangs larger than a node take whole
-empty nodes. It must go by what it is shown alone: what it said of a node is remembered until the
-node changes.
+empty nodes. It must go by what it is shown alone: what it returned for a node is remembered until
+the node changes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free_devices import FreeDevices
 
     #: (node, request) -> how good the node is, the higher the better.
-    Score = Callable[["NodeRoom", "Request"], float]
+    Score = Callable[["CandidateNode", "Request"], float]
 
 _SIGN = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRoom:
-    """A node that has room for a request, before it is placed there.
+class CandidateNode:
+    """A node that fits a request, before it is placed there.
 
     Attributes:
         index: from 0, in the cluster's order.
@@ -105,11 +105,11 @@ class AskedPlacement(ScoredPlacement):
     def asked(self, nodes: Sequence[DeviceNode]) -> Callable[..., int]:
         """Return what the kernel calls for a score; it raises nothing: see ``failure``."""
 
-        def ask(node: int, *room: Any) -> int:
+        def ask(node: int, *state: Any) -> int:
             if self.failure is not None:
                 return 0
             try:
-                return self._score(nodes[node], node, *room)
+                return self._score(nodes[node], node, *state)
             except Exception as error:  # noqa: BLE001 - raised by `check`, outside of the kernel
                 self.failure = error
                 return 0
@@ -135,7 +135,7 @@ class AskedPlacement(ScoredPlacement):
         task_mem: int,
     ) -> int:
         """Return the score of a node; free and asked for in the units of `DeviceNode`."""
-        room = NodeRoom(
+        candidate = CandidateNode(
             index=node,
             name=size.name,
             gpu_type=size.gpu_type,
@@ -152,7 +152,7 @@ class AskedPlacement(ScoredPlacement):
         request = Request(
             tasks, tasks * milli / MILLI, tasks * task_cores / CORE_UNITS, tasks * task_mem / MIB
         )
-        given = type(self).function(room, request)
+        given = type(self).function(candidate, request)
         try:
             value = float(given)
         except (TypeError, ValueError):

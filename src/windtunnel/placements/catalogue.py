@@ -42,7 +42,7 @@ def placement(name: str) -> Callable[[_Score], _Score]:
     """Register the decorated function as the placement ``name``.
 
     The function gets a node that has room and what would go there
-    (`windtunnel.placements.asked.NodeRoom`, `Request`), and returns how good the node is: the
+    (`windtunnel.placements.asked.CandidateNode`, `Request`), and returns how good the node is: the
     higher the better.
 
     Args:

@@ -4,10 +4,10 @@ Canonical rule (DESIGN "placement"): a job that fits one node goes to one node. 
 whole empty nodes, lowest index first, while what remains fills one; the remainder goes to one more
 node, picked by the rule.
 
-Less capacity never makes a layout possible, whatever the nodes' sizes: it fails only where every empty
-node that could be used was taken whole (one that was passed over would hold the remainder), and
-then no other node fits the remainder. Both engines rely on it: a request that was refused
-stays refused until something completes.
+Less capacity never makes a layout possible, whatever the nodes' sizes: it fails only where every
+empty node that could be used was taken whole (one that was passed over would hold the remainder),
+and then no other node fits the remainder. Both engines rely on it: a request that was refused stays
+refused until something completes.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.placements.asked import NodeRoom, Request
+    from windtunnel.placements.asked import CandidateNode, Request
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     #: to 3.
     AnyPolicy: TypeAlias = PolicyName | str | Policy | type[Policy] | Callable[..., Any]
     #: A placement: a name, with options or without; a function of a node and a request.
-    AnyPlacement: TypeAlias = PlacementName | str | Callable[[NodeRoom, Request], float]
+    AnyPlacement: TypeAlias = PlacementName | str | Callable[[CandidateNode, Request], float]
 
 #: Fields that only runs whose jobs are resized have a use for.
 ELASTIC: tuple[str, ...] = ("penalty", "models")
