@@ -12,10 +12,10 @@ from windtunnel import kernel
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.schema import as_jobs
+from windtunnel.sim.demands import DeviceRules
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor
 from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.problem import build
-from windtunnel.sim.rooms import DeviceRules
 
 if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem

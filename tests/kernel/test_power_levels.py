@@ -10,11 +10,11 @@ import pytest
 from windtunnel import kernel
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.schema import as_jobs
+from windtunnel.sim.demands import DeviceRules
 from windtunnel.sim.power import levels as reference_levels
 from windtunnel.sim.power.plan import CapPlan, Draw
 from windtunnel.sim.power.watts import Watts
 from windtunnel.sim.problem import build
-from windtunnel.sim.rooms import DeviceRules
 
 if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem

@@ -21,9 +21,9 @@ from windtunnel.board.scenarios import RESTORE, SAVE, Scenario
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.errors import WindtunnelError
+from windtunnel.sim.demands import DeviceRules
 from windtunnel.sim.disruptions import Disruptions
 from windtunnel.sim.problem import build
-from windtunnel.sim.rooms import DeviceRules
 from windtunnel.traces.open import open_trace
 
 #: Columns that a scheduler may know of a job once it is submitted.

@@ -55,7 +55,7 @@ class Start:
             run's placement decides.
         rate: work that it does a second there, before what slows everybody; jobs with work in steps
             get steps a second. In elastic runs the option says it.
-        beside: a running job whose GPUs it shares: it takes no room of its own, and the room is
+        beside: a running job whose GPUs it shares: it takes no GPUs of its own, and they are
             free again when the last of those that share it leaves.
     """
 
@@ -468,7 +468,7 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
     Args:
         value: the user's.
         policy: who runs next.
-        preemption: how room is made for better jobs, ``feasible`` or ``quota_walk``.
+        preemption: how others give way to better jobs, ``feasible`` or ``quota_walk``.
 
     Raises:
         SpecError: unknown rule, backfilling with the quota walk, or a rule for a

@@ -19,7 +19,7 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
 from windtunnel.sim.places import gpu_time
-from windtunnel.sim.refusals import DECISIONS, no_room, why_not, why_not_beside
+from windtunnel.sim.refusals import DECISIONS, free_gpus, why_not, why_not_beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Decisions:
         policy: who decides.
         problem: jobs and cluster.
         works: what each job of an elastic run is; None = it is none.
-        may_wait: jobs may wait for ever: room or power that they ask for may be gone.
+        may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
 
     Attributes:
         state: the engine's.
@@ -79,11 +79,11 @@ class Decisions:
     def idles(self, waiting: int) -> None:
         """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
 
-        Where room comes and goes its jobs may wait for some that is gone: then it is not asked
+        Where capacity comes and goes its jobs may wait for some that is gone: then it is not asked
         again before something happens.
 
         Raises:
-            PolicyError: it did so too many times in a row, and all room is there.
+            PolicyError: it did so too many times in a row, and all capacity is there.
         """
         if not self.may_wait:
             message = f"starts none of {waiting} waiting jobs on an idle cluster"
@@ -165,7 +165,7 @@ class Decisions:
 
     def no_place(self, does: str, view: Any, free: Sequence[int]) -> PolicyError:
         """Return the error of a job that fits nowhere, with GPU units free by node."""
-        why = no_room(self.problem, free)
+        why = free_gpus(self.problem, free)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
 
     def no_such_place(

@@ -133,7 +133,7 @@ class Flying:
         """Return whether anybody who waits may be started some time.
 
         Raises:
-            PolicyError: nobody may, and all room and power is there.
+            PolicyError: nobody may, and all capacity and power is there.
         """
         if not self.sim.has_given_up:
             return self.sim.next_alarm < math.inf or not self._nothing_will_change()

@@ -1,4 +1,4 @@
-"""How much of the free GPUs is fragments: room that the tasks to come can hardly use.
+"""How much of the free GPUs is fragments: GPUs that the tasks to come can hardly use.
 
 Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
 Descent", ATC'23, section 3. A target workload says what tasks are to be expected; what a node has

@@ -139,7 +139,7 @@ class OnKernel:
         self.run.pace.set_speed(place, speed)
 
     def capacity_changed(self, *, announced: bool) -> None:
-        """Note that room is taken out now or comes back."""
+        """Note that capacity is taken out now or comes back."""
         if not announced:
             self.sim.surprise()
         self.sim.capacity_changed()

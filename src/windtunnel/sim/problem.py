@@ -16,9 +16,9 @@ from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool, Fre
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
+from windtunnel.sim.demands import DeviceRules, acceptable, demands_on_devices, demands_on_gpus
 from windtunnel.sim.device_requests import odd_shares
 from windtunnel.sim.jobs import Jobs
-from windtunnel.sim.rooms import DeviceRules, acceptable, device_room, plain_room
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -162,15 +162,15 @@ def build(
         rows = rows[~odd]
     types = acceptable(jobs, rows, cluster, bind_types, notes)
     if devices is not None and not as_pool:
-        room = device_room(jobs, rows, cluster, types, devices, asks=asks)
+        asked = demands_on_devices(jobs, rows, cluster, types, devices, asks=asks)
     else:
-        room = plain_room(jobs, rows, cluster, types, as_pool=as_pool, asks=asks)
-    notes += room.notes
-    demand_of, demands = room.demand_of, room.demands
-    flown = ~room.too_large[demand_of] if len(demands) else np.ones(0, dtype=bool)
+        asked = demands_on_gpus(jobs, rows, cluster, types, as_pool=as_pool, asks=asks)
+    notes += asked.notes
+    demand_of, demands = asked.demand_of, asked.demands
+    flown = ~asked.too_large[demand_of] if len(demands) else np.ones(0, dtype=bool)
     _oversize(jobs, rows[~flown], cluster, oversize, reasons)
     rows, demand_of = rows[flown], demand_of[flown]
-    gpus = np.array(room.gpus, dtype=np.int64)
+    gpus = np.array(asked.gpus, dtype=np.int64)
     estimate = _estimates(jobs, rows, estimates, notes)
     return Problem(
         jobs=jobs,
@@ -181,13 +181,13 @@ def build(
         gpus=gpus[demand_of] if len(demands) else np.empty(0, dtype=np.int64),
         demand_of=demand_of,
         demands=demands,
-        sizes=room.sizes,
-        types=room.types,
-        cpu_limits=room.cpu_limits,
-        units=room.units,
+        sizes=asked.sizes,
+        types=asked.types,
+        cpu_limits=asked.cpu_limits,
+        units=asked.units,
         is_pool=as_pool,
-        devices=room.devices,
-        pooled=bool(room.devices) and devices is not None and devices.pooled,
+        devices=asked.devices,
+        pooled=bool(asked.devices) and devices is not None and devices.pooled,
         reasons=reasons,
         notes=tuple(notes),
         cluster=cluster,

@@ -52,14 +52,14 @@ def rule_of(run: KernelRun) -> Any:
 
 
 def _keys(run: KernelRun) -> np.ndarray:
-    """Return keys that are known before the run, or room for those that are not."""
+    """Return keys that are known before the run, or a table for those that are not."""
     if run.keys_from == STATIC:
         return doubles(static_rank(run.policy, run.problem.jobs, run.problem.rows))
     return np.zeros(max(len(run.problem.rows), 1))
 
 
 def _preemption(run: KernelRun, admission: Any) -> Any:
-    """Return what picks the jobs that make room for those ahead of them."""
+    """Return what picks the jobs that give way to those ahead of them."""
     problem = run.problem
     order: dict[str, Any] = {"by_remaining": run.keys_from == REMAINING}
     if run.policy.by_service:

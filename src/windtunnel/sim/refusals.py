@@ -31,7 +31,7 @@ def check_gpus(problem: Problem, num_gpus: float) -> None:
         raise SpecError("num_gpus", f"found {num_gpus!r}; expected whole GPUs, or a job.")
 
 
-def no_room(problem: Problem, free: Sequence[int]) -> str:
+def free_gpus(problem: Problem, free: Sequence[int]) -> str:
     """Return what is free where a job does not fit at all.
 
     Args:
@@ -120,7 +120,7 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
             has = _gpus(problem, max(free[node], 0))
             return (
                 f"{place} {node} has {has} free GPUs, and it is given {_gpus(problem, grant)} there"
-                f"; {no_room(problem, free)}"
+                f"; {free_gpus(problem, free)}"
             )
     if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
         grants = [grant for _, grant in pairs]
@@ -135,7 +135,7 @@ def _devices(problem: Problem, pairs: list[tuple[int, int]], free: Sequence[int]
     found = ", ".join(f"node {node} has {_gpus(problem, free[node])}" for node in nodes)
     return (
         f"what cluster.fit returned fits as long as nothing has changed; {found} free GPUs; "
-        f"{no_room(problem, free)}"
+        f"{free_gpus(problem, free)}"
     )
 
 

@@ -49,7 +49,7 @@ class Rules:
     record: bool = False
 
     def may_wait(self, policy: Policy) -> bool:
-        """Return whether jobs may wait for ever: room, power or a limit of theirs may be gone."""
+        """Return whether jobs may wait for ever: GPUs, power or a limit of theirs may be gone."""
         return self.disruptions is not None or self.power is not None or policy.lets_wait
 
     def patience(self, policy: Policy) -> float:

@@ -77,7 +77,7 @@ def fair_rates(
     >>> fair_rates({0: [0, 1], 1: [1, 2], 2: [1, 3]}, [9.0, 6.0, 1.0, 9.0], 4.0)
     {0: 0.625, 1: 0.25, 2: 0.625}
     """
-    room, jobs_on = list(capacity), [0] * len(capacity)
+    spare, jobs_on = list(capacity), [0] * len(capacity)
     for links in crossing.values():
         for link in links:
             jobs_on[link] += 1
@@ -86,8 +86,8 @@ def fair_rates(
     while left:
         tight, least = -1, traffic
         for link, count in enumerate(jobs_on):
-            if count and room[link] / count < least:
-                tight, least = link, room[link] / count
+            if count and spare[link] / count < least:
+                tight, least = link, spare[link] / count
         if tight < 0:
             break
         for job in [job for job in left if tight in crossing[job]]:
@@ -95,5 +95,5 @@ def fair_rates(
             rates[job] = least / traffic
             for link in crossing[job]:
                 jobs_on[link] -= 1
-                room[link] -= least
+                spare[link] -= least
     return rates

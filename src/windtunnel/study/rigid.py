@@ -20,10 +20,10 @@ from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import BACKFILLING, checked_queueing
+from windtunnel.sim.demands import DeviceRules, needs_devices
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.outcome import Outcome
-from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import Around, around, workload_of_jobs
 from windtunnel.study.compat import as_pai, in_order

@@ -1,4 +1,4 @@
-"""Room that is taken away at times that are given: `Hold`, and how descriptions become some."""
+"""Capacity that is taken away at times that are given: `Hold`, and how descriptions become some."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECORDED = 2
 
 @dataclass(frozen=True)
 class Hold:
-    """Room that is not for everybody during a time.
+    """Capacity that is not for everybody during a time.
 
     Attributes:
         begin: from when no job starts there, s.
@@ -50,7 +50,7 @@ class Hold:
 def all_holds(
     disruptions: Disruptions, site: Site, problem: Problem, seed: int
 ) -> tuple[tuple[Hold, ...], bool]:
-    """Return the room that a description takes away at known times, in the order described.
+    """Return the capacity that a description takes away at known times, in the order described.
 
     Args:
         disruptions: the description.

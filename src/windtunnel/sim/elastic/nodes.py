@@ -47,7 +47,7 @@ class FreeShares(FreeNodes):
             ValueError: they are not free.
         """
         for node, gpus in where:
-            if not self._room(node, gpus, option, hidden=True):
+            if not self._fits(node, gpus, option, hidden=True):
                 cores = cores_on(option, gpus) / CORE_UNITS
                 raise ValueError(f"node {node} has no {gpus} GPUs with {cores:g} cores free")
             if not self.unlimited[node]:
@@ -91,7 +91,7 @@ class FreeShares(FreeNodes):
         if sorted((gpus for _, gpus in where), reverse=True) != list(option.shape):
             return False
         allowed &= option.nodes
-        return all(allowed >> n & 1 and self._room(n, gpus, option) for n, gpus in where)
+        return all(allowed >> n & 1 and self._fits(n, gpus, option) for n, gpus in where)
 
     def place(self, option: Option, allowed: int = EVERY_NODE) -> Where | None:
         """Return where an option goes, or None if it does not fit now.
@@ -118,7 +118,7 @@ class FreeShares(FreeNodes):
         where: Where = []
         for gpus in option.shape:
             used = [node for node, _ in where]
-            fitting = [n for n in self._with_room(nodes, gpus, option) if n not in used]
+            fitting = [n for n in self._fitting(nodes, gpus, option) if n not in used]
             if self.scores is None:
                 best = min(fitting, key=self.free.__getitem__, default=None)
             else:
@@ -128,8 +128,8 @@ class FreeShares(FreeNodes):
             where.append((best, gpus))
         return where
 
-    def _with_room(self, nodes: list[int], gpus: int, option: Option) -> list[int]:
-        """Return those of some nodes on which there is room, as `_room` says."""
+    def _fitting(self, nodes: list[int], gpus: int, option: Option) -> list[int]:
+        """Return those of some nodes on which there is room, as `_fits` says."""
         free, there = self.free, self.free_cores
         fitting = [node for node in nodes if free[node] >= gpus]
         if fitting:
@@ -137,7 +137,7 @@ class FreeShares(FreeNodes):
             fitting = [n for n in fitting if self.unlimited[n] or there[n] >= cores]
         return fitting
 
-    def _room(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
+    def _fits(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
         """Return whether there is room on a node; ``hidden``: though it is withheld."""
         enough = self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus)
         free = self.free_units(node) if hidden else self.free[node]

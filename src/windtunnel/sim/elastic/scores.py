@@ -29,7 +29,7 @@ class Scoring(Protocol):
     def best(
         self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
     ) -> int | None:
-        """Return the best of some nodes for so many tasks; None = none has room."""
+        """Return the best of some nodes for so many tasks; None = it fits none."""
 
 
 class Scores:
@@ -70,7 +70,7 @@ class Scores:
         return found
 
     def best(self, option: Option, gpus: int, nodes: Iterable[int], draws: int) -> int | None:
-        """Return the node of some that scores best for a piece; None = none has room.
+        """Return the node of some that scores best for a piece; None = it fits none.
 
         Args:
             option: what is placed.

@@ -216,21 +216,21 @@ class DecisionRows:
 
     @cached_property
     def _lacking(self) -> np.ndarray:
-        """What each row's job lacks, if it has no room: places in `LIMITS`; Int8 array (k,)."""
+        """What each row's job lacks, if it does not fit: places in `LIMITS`; Int8 array (k,)."""
         gpus = self.outcome.num_gpus[self.row]
         found = np.full(len(self.row), GPUS, dtype=np.int8)
-        other = np.flatnonzero(self._has_no_room & (gpus <= self.free_gpus))
+        other = np.flatnonzero(self._does_not_fit & (gpus <= self.free_gpus))
         found[other] = lacks(self.outcome, self.time[other], self.row[other])
         return found
 
     @cached_property
-    def _has_no_room(self) -> np.ndarray:
+    def _does_not_fit(self) -> np.ndarray:
         return np.isin(self.code, (verdicts.NO_ROOM, verdicts.FIRST))
 
     def _limits(self, part: slice) -> Any:
-        """Return what jobs lack that have no room."""
+        """Return what jobs lack that do not fit."""
         return pa.DictionaryArray.from_arrays(
-            pa.array(self._lacking[part], mask=~self._has_no_room[part]), pa.array(LIMITS)
+            pa.array(self._lacking[part], mask=~self._does_not_fit[part]), pa.array(LIMITS)
         )
 
 
@@ -256,8 +256,8 @@ def decisions(outcome: Flown) -> pa.Table:
     """Return what was decided about every job, one row a change, in order of time.
 
     Columns: ``time`` s; ``row`` of the jobs table, ``job_id``, ``gpus`` asked for; ``verdict``;
-    ``limit`` (what a job with no room lacks); ``blocker`` (job that is in the way, or that it was
-    stopped for); ``promise`` (s: the start that it, or the one in its way, is promised);
+    ``limit`` (what one that does not fit lacks); ``blocker`` (job that is in the way, or that it
+    was stopped for); ``promise`` (s: the start that it, or the one in its way, is promised);
     ``free_gpus`` once all had happened at the time.
 
     Raises:

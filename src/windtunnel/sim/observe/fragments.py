@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.observe.node_states import NodeStates
 
 #: What makes a task popular in a target workload: how many there are of it, as in the paper, or
-#: the GPU time that they ask for. Where most are small, only the second sees that gangs lack room.
+#: the GPU time that they ask for. Where most are small, only the second sees that gangs do not fit.
 WEIGHTS: tuple[str, ...] = ("tasks", "gpu_time")
 #: GPU time is weighed in so many equal parts of its total.
 _PARTS = 1_000_000

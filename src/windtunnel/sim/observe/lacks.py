@@ -18,7 +18,7 @@ from windtunnel.sim.observe.holdings import bound_by_cores, has_nodes, holdings
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
 
-#: What a job lacks that has no room.
+#: What a job lacks that does not fit.
 LIMITS: tuple[str, ...] = ("gpus", "cores", "memory", "fragmentation", "gpu_type", "topology")
 GPUS, CORES, MEMORY, FRAGMENTATION, GPU_TYPE, TOPOLOGY = range(len(LIMITS))
 

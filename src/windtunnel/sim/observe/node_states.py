@@ -149,7 +149,7 @@ def _states(
     else:
         free += MILLI
     limited = cores and nodes.cpus is not None
-    room = (
+    free_cores = (
         round((nodes.cpus or 0.0) * CORE_UNITS) + used if limited else np.full(len(used), UNLIMITED)
     )
-    return NodeStates(kind, node[last], when[last], free, room)
+    return NodeStates(kind, node[last], when[last], free, free_cores)

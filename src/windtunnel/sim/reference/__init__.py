@@ -1,10 +1,10 @@
 """The reference engine: plain Python that *is* the specification of a run.
 
 Each module is one of the parts that DESIGN names: the state and its three changes (`state`), the
-progress of a job (`progress`), where it may go (`room`), what happens by itself, through `lent`
-(`windtunnel.sim.disruptions.source`, `windtunnel.sim.power.sources`), who is next and queueing
-rules (`rules`, `easy`, `conservative`), preemption (`preemption`), policies that decide for
-themselves (`decisions`, `views`), when decisions are made (`clock`), the instant (`loop`), the
+progress of a job (`progress`), where it may go (`place_search`), what happens by itself, through
+`lent` (`windtunnel.sim.disruptions.source`, `windtunnel.sim.power.sources`), who is next and
+queueing rules (`rules`, `easy`, `conservative`), preemption (`preemption`), policies that decide
+for themselves (`decisions`, `views`), when decisions are made (`clock`), the instant (`loop`), the
 result (`record`). Every feature goes with every other.
 """
 

@@ -104,10 +104,10 @@ class Clock:
         Args:
             now: s.
             arrived: no job is to come.
-            certain: room will come, whatever chance brings.
+            certain: capacity will come, whatever chance brings.
 
         Raises:
-            PolicyError: nobody has been for too long, and all room and power is there.
+            PolicyError: nobody has been for too long, and all capacity and power is there.
         """
         state = self.state
         idle = arrived and not state.running and len(state.stays) == self._starts and state.waiting

@@ -1,9 +1,9 @@
 """Conservative backfilling: every waiting job is promised a start; promises only move earlier.
 
 A job is promised the earliest start that delays nobody who was promised one before. Whenever there
-may be more room than was known (a job left, a node or power came back, an expected end moved) all
-are promised anew in the queue's order, each with its own promise lifted first, again and again
-until nothing moves. Where a promise's room is gone, because a job runs on past its expected end, a
+may be more capacity than was known (a job left, a node or power came back, an expected end moved)
+all are promised anew in the queue's order, each with its own promise lifted first, again and again
+until nothing moves. Where a promise's place is gone, because a job runs on past its expected end, a
 node is lost or preemption took it, it is made anew, perhaps later; the others stand.
 
 A start may be promised for a time at which nothing else happens; ``alarms`` has the next one. What
@@ -38,7 +38,7 @@ class Promise(NamedTuple):
 class Profile:
     """What is expected to be free, and drawn, from now on: a step function of time.
 
-    A job must have its room for all of its time, and its power besides the others' under the cap
+    A job must have its place for all of its time, and its power besides the others' under the cap
     that holds when it starts: a cap that falls later stops jobs when it does.
 
     Args:
@@ -86,7 +86,7 @@ class Profile:
         return enough and bool(free.fits(where, demand))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
-        """Return the first start, ``before`` a time, at which a job's room stays free for its time.
+        """Return the first start, ``before`` a time, at which a job's place stays free.
 
         Where there is none, it is inf.
         """
@@ -120,7 +120,7 @@ class Profile:
         return free, drawn
 
     def _starts(self) -> list[float]:
-        """Return the instants at which there may be more room or power than before."""
+        """Return the instants at which there may be more capacity or power than before."""
         caps = self.rule.power.caps_after(self.times[0], self.times[-1])
         return sorted({*self.times, *(time for time, _ in caps)})
 

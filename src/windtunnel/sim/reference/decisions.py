@@ -25,7 +25,7 @@ class Deciding(Decisions):
 
     Args:
         state: the run.
-        may_wait: jobs may wait for ever: room or power that they ask for may be gone.
+        may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
 
     Attributes:
         queue, cluster: what the policy is shown, set by who makes this.

@@ -122,7 +122,7 @@ class Easy(Backfilling):
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
         It is inf, and what is free now, where the head is never known to fit. With a preemptive
-        policy, running jobs ranked below the head count as room at once.
+        policy, running jobs ranked below the head count as free at once.
         """
         state = self.state
         free, drawn = state.free.copy(), state.floor_sum()

@@ -261,4 +261,4 @@ class Lent(State):
         self.forget_refusals()
 
     def capacity_changed(self, *, announced: bool) -> None:
-        """Note that room is taken out now or comes back, as was announced or not."""
+        """Note that capacity is taken out now or comes back, as was announced or not."""

@@ -84,7 +84,7 @@ class Loop:
 
     @property
     def _is_certain(self) -> bool:
-        """Whether room is to come, or a job that is held, whatever chance brings."""
+        """Whether capacity is to come, or a job that is held, whatever chance brings."""
         return bool(self.power.certain or (self.outages is not None and self.outages.certain))
 
     def _next_time(self) -> float:

@@ -2,8 +2,8 @@
 
 What a verdict means (`windtunnel.sim.verdicts` has the numbers):
 
-* ``FIRST``: the first in the queue has no room; under EASY it is promised a start.
-* ``BEHIND``: strict: the first in the queue has no room, and so nobody behind it is tried.
+* ``FIRST``: the first in the queue does not fit; under EASY it is promised a start.
+* ``BEHIND``: strict: the first in the queue does not fit, and so nobody behind it is tried.
 * ``NO_ROOM``: the job was tried, and does not fit what is free.
 * ``WOULD_DELAY``: it fits; but somebody was promised a start that it would delay. Under
   conservative backfilling the soonest promised of the others is named.
@@ -139,7 +139,7 @@ class Recorder:
         return verdict, -1, promise
 
     def _alone(self, job: int) -> int:
-        """Return a job's verdict by itself: whether it has room, and what else keeps it."""
+        """Return a job's verdict by itself: whether it fits, and what else keeps it."""
         state = self.state
         where, lacks_power = state.search(job, state.free, state.now, state.spare)
         if where is None:

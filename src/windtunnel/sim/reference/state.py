@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.jobs import JobView
+from windtunnel.sim.reference.place_search import PlaceSearch
 from windtunnel.sim.reference.progress import Checkpoints, Place, Stay
-from windtunnel.sim.reference.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.run_rules import Rules
 
 
-class State(Room):
+class State(PlaceSearch):
     """The tables of a run; lists are by arrival number.
 
     Attributes:
@@ -87,8 +87,8 @@ class State(Room):
         self._was_slow = False
         #: When stays would complete: (s, number, stay), some of them out of date.
         self._ends: list[tuple[float, int, Stay]] = []
-        #: Classes that were refused since there was more room or power last, and whether for want
-        #: of power.
+        #: Classes that were refused since there was more capacity or power last, and whether for
+        #: want of power.
         self._refused: dict[int, bool] = {}
         self._views: dict[int, JobView] = {}
         self.recorder: Any = None
@@ -296,13 +296,13 @@ class State(Room):
         known = {"number": numbers, "row": rows}
         return known[name] if name in known else getattr(self.problem.jobs, name)[rows]
 
-    # Room and power now.
+    # Places and power now.
 
     def fit(self, job: int) -> Where | None:
-        """Return where a waiting job would go now, or None: no room, or not enough power.
+        """Return where a waiting job would go now, or None: no place, or not enough power.
 
-        A class that was refused is refused until there is more room or power; where a planned hold
-        comes before a job's expected end, it is tried for itself.
+        A class that was refused is refused until there is more capacity or power; where a planned
+        hold comes before a job's expected end, it is tried for itself.
         """
         kind, alone = self.class_of[job], self.plans and bool(self.coming(job, self.now))
         if not alone and kind in self._refused:
@@ -322,7 +322,7 @@ class State(Room):
         return any(self.put(shown, job, option) for option in self.works[job].options)
 
     def forget_refusals(self) -> None:
-        """Note that there is more room or power: whoever was refused may try again."""
+        """Note that there is more capacity or power: whoever was refused may try again."""
         self._refused.clear()
         self.changes += 1
 

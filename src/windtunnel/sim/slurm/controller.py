@@ -189,7 +189,7 @@ class Controller:
         news = self._changed
         overdue = self.loops.first_end()
         if overdue >= 0:
-            # It is expected to end ever later: jobs behind it get more room by that alone.
+            # It is expected to end ever later: jobs behind it may get more by that alone.
             news = min(news, max(overdue, after))
         if news == math.inf:
             return math.inf

@@ -1,4 +1,4 @@
-"""`Room`: what is free, and for whom: where a job would go, as far as room and power let it."""
+"""`PlaceSearch`: where a job would go, as far as what is free to it and power let it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.run_rules import Rules
 
 
-class Room:
+class PlaceSearch:
     """The free state of a run, reservations and power; `State` is one.
 
     Attributes:
@@ -31,7 +31,7 @@ class Room:
         demand: what each job asks for; an elastic one, the option that its user asked for.
         access: the reservations that each job may use.
         class_of: jobs of one class can be given the same places: what one is refused, all are.
-        holds: room that is taken away at times that are given.
+        holds: capacity that is taken away at times that are given.
         planned: holds that are known in advance: (time, 1 begins or 0 ends, index of the hold).
         happened: up to when what was planned has happened, s.
         sleeping: nodes that sleep, or are being woken.

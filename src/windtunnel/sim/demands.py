@@ -65,7 +65,7 @@ class Types:
 
 
 @dataclass(frozen=True)
-class Room:
+class Demands:
     """What the jobs ask for in units of the cluster, and what it has; see `Problem`."""
 
     demand_of: np.ndarray
@@ -162,7 +162,7 @@ def acceptable(
     return Types(tuple(kept_texts), of)
 
 
-def device_room(
+def demands_on_devices(
     jobs: Jobs,
     rows: np.ndarray,
     cluster: ClusterSpec,
@@ -170,7 +170,7 @@ def device_room(
     rules: DeviceRules,
     *,
     asks: Asks | None = None,
-) -> Room:
+) -> Demands:
     """Return what the jobs ask of nodes with devices.
 
     Args:
@@ -204,7 +204,7 @@ def device_room(
         asked=asked,
         levels=(None,) if asks is None else asks.requests,
     )
-    return Room(
+    return Demands(
         demand_of=demand_of,
         demands=demands,
         gpus=[d.count * d.amount for d in demands],
@@ -230,15 +230,15 @@ def _too_large(
     def is_held(demand: DeviceDemand) -> bool:
         if asks is None and not rules.one_rack:
             return demand.count <= demand.capacity
-        rooms = np.array([free.fitting(node, demand) for node in range(len(nodes))], np.int64)
+        fitting = np.array([free.fitting(node, demand) for node in range(len(nodes))], np.int64)
         if asks is not None:
-            return asks.tree.place(rooms, demand.count, demand.topology) is not None
-        return any(int(rooms[list(rack)].sum()) >= demand.count for rack in free.racks)
+            return asks.tree.place(fitting, demand.count, demand.topology) is not None
+        return any(int(fitting[list(rack)].sum()) >= demand.count for rack in free.racks)
 
     return np.array([not d.is_nothing and not is_held(d) for d in demands], dtype=bool)
 
 
-def plain_room(
+def demands_on_gpus(
     jobs: Jobs,
     rows: np.ndarray,
     cluster: ClusterSpec,
@@ -246,7 +246,7 @@ def plain_room(
     *,
     as_pool: bool,
     asks: Asks | None = None,
-) -> Room:
+) -> Demands:
     """Return what the jobs ask of pools, or of whole GPUs of nodes.
 
     Args:
@@ -292,7 +292,7 @@ def plain_room(
         too_large = [_impossible(d, nodes, as_pool=as_pool) for d in demands]
     else:
         too_large = [asks.tree.place_gpus(nodes.sizes, d) is None for d in demands]
-    return Room(
+    return Demands(
         demand_of=demand_of,
         demands=demands,
         gpus=[d.gpus for d in demands],
