@@ -109,10 +109,10 @@ def scratch_folder() -> Path:
     Raises:
         OSError: it cannot be made; it names the folder for temporary files.
     """
-    room = Path(tempfile.gettempdir())
-    with _naming(room):
-        _sweep(room)
-        folder = room / f"windtunnel-{secrets.token_hex(8)}"
+    parent = Path(tempfile.gettempdir())
+    with _naming(parent):
+        _sweep(parent)
+        folder = parent / f"windtunnel-{secrets.token_hex(8)}"
         folder.mkdir(mode=0o700)
         if not _held:
             atexit.register(drop_all_scratch)

@@ -20,7 +20,7 @@ _SMALL = 1e-12
 
 @dataclass(frozen=True)
 class _Barrier:
-    """The function sharpness x sum powers log(gains x) + sum log(room) + sum log x, negated."""
+    """The function sharpness x sum powers log(gains x) + sum log(slack) + sum log x, negated."""
 
     gains: np.ndarray
     powers: np.ndarray
@@ -30,10 +30,10 @@ class _Barrier:
 
     def newton(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """Return Newton's step, and the squared decrement it promises."""
-        got, room = self.gains @ x, self.upper - self.rows @ x
+        got, slack = self.gains @ x, self.upper - self.rows @ x
         pull = self.sharpness * self.powers / got
-        gradient = self.rows.T @ (1 / room) - self.gains.T @ pull - 1 / x
-        hessian = (self.gains.T * (pull / got)) @ self.gains + (self.rows.T / room**2) @ self.rows
+        gradient = self.rows.T @ (1 / slack) - self.gains.T @ pull - 1 / x
+        hessian = (self.gains.T * (pull / got)) @ self.gains + (self.rows.T / slack**2) @ self.rows
         # In units of x the matrix is well scaled: near a bound x is small, 1/x^2 large.
         scaled = hessian * np.outer(x, x) + np.eye(len(x))
         # Where the best point is not the only one the matrix is singular to rounding: the
@@ -43,18 +43,18 @@ class _Barrier:
 
     def longest(self, x: np.ndarray, step: np.ndarray) -> float:
         """Return the longest step up to 1 that stays strictly inside."""
-        room, used = self.upper - self.rows @ x, self.rows @ step
+        slack, used = self.upper - self.rows @ x, self.rows @ step
         with np.errstate(divide="ignore", invalid="ignore"):
             own = np.where(step < 0, -x / step, np.inf)
-            others = np.where(used > 0, room / used, np.inf)
+            others = np.where(used > 0, slack / used, np.inf)
         bound = min(float(own.min(initial=np.inf)), float(others.min(initial=np.inf)))
         return min(1.0, 0.99 * bound)
 
     def rise(self, x: np.ndarray, moved: np.ndarray) -> float:
         """Return how much the function rises between two points, by ratios: no cancellation."""
         gained = self.powers @ np.log((self.gains @ moved) / (self.gains @ x))
-        room = np.log((self.upper - self.rows @ moved) / (self.upper - self.rows @ x)).sum()
-        return float(-self.sharpness * gained - room - np.log(moved / x).sum())
+        slack = np.log((self.upper - self.rows @ moved) / (self.upper - self.rows @ x)).sum()
+        return float(-self.sharpness * gained - slack - np.log(moved / x).sum())
 
     def lowest(self, x: np.ndarray) -> np.ndarray:
         """Return the minimum, from x, by Newton's method with backtracking."""

@@ -486,7 +486,7 @@ def _pin(lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.nda
 def _around(
     lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds that values keep exactly, and that leave no room where ``which`` says so."""
+    """Return bounds that values keep exactly, and that are equal where ``which`` says so."""
     low, high = np.minimum(lower, values), np.maximum(upper, values)
     return np.where(which, values, low), np.where(which, values, high)
 
