@@ -204,7 +204,7 @@ class InfeasibleError(WindtunnelError):
 
     Attributes:
         model: the model's name.
-        status: what the solver said, in the model's own words.
+        status: what became of it, in the model's own words.
     """
 
     def __init__(self, model: str, status: str) -> None:

@@ -89,8 +89,8 @@ def summary(outcome: Flown) -> dict[str, Any]:
     that simulator. With a numeric column ``deadline`` also `deadlines`; of an elastic run also
     `windtunnel.sim.elastic.measures.summary`.
 
-    Of a run with a window (`windtunnel.site.window`) all that is said of jobs, ``gpu_time``
-    included, is said of those inside it; ``utilization`` is that between their first submission and
+    Of a run with a window (`windtunnel.site.window`) all numbers of jobs, ``gpu_time``
+    included, count those inside it; ``utilization`` is that between their first submission and
     their last; ``makespan`` and ``scheduling_points`` are the whole run's.
     """
     flight = outcome.flight

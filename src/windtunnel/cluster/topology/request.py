@@ -47,7 +47,7 @@ class TopologyRequest(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> bool:
-        """Whether it asks for places at all, not just for company."""
+        """Whether it asks for places at all, not just to be near others."""
         return bool(self.named_levels) or self.unconstrained
 
     @property

@@ -39,8 +39,8 @@ class DatedDisruptions(Disruptions, frozen=True, forbid_unknown_fields=True, kw_
 
 
 def _moved(part: Any, time_of: Callable[[float], float]) -> Any:
-    said = ((name, getattr(part, name, None)) for name in _TIMES)
-    times = {name: time_of(at) for name, at in said if at is not None}
+    given = ((name, getattr(part, name, None)) for name in _TIMES)
+    times = {name: time_of(at) for name, at in given if at is not None}
     if times.get("end", times.get("until", 1.0)) <= 0:
         return None
     return msgspec.structs.replace(part, **{name: max(at, 0.0) for name, at in times.items()})

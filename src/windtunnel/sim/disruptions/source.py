@@ -233,7 +233,7 @@ class Outages:
         self, job: int, now: float, *, loses: bool, ends: bool, cause: str,
         where: Where | None = None, left: float = 0.0,
     ) -> None:  # fmt: skip
-        """Take a running job off its GPUs; it waits, or goes on where said, or that was its end.
+        """Take a running job off its GPUs; it waits, or goes on where given, or that was its end.
 
         At least so much work (s) is left then.
         """

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from windtunnel.cluster.devices import CORE_UNITS
 from windtunnel.throughput.options import Option as MeasuredOption
 
-#: Seconds of a launch or reconfiguration, unless said (Morphling, artifact's simulator).
+#: Seconds of a launch or reconfiguration, unless given (Morphling, artifact's simulator).
 PENALTY = 260.0
 
 

@@ -43,7 +43,7 @@ _NORMAL = 1.959964
 
 @dataclass(frozen=True)
 class Stability:
-    """What is said of a queue.
+    """Whether a queue grows.
 
     Attributes:
         verdict: `STABLE`, `UNSTABLE` or `SHORT`.
@@ -59,7 +59,7 @@ class Stability:
 
 
 def stability(outcome: Flown) -> Stability | None:
-    """Return what can be said of a run's queue; None without GPUs, or jobs that come over time."""
+    """Return the stability of a run's queue; None without GPUs, or jobs that come over time."""
     begin, end = outcome.counted_span
     points = min(MOST, int(outcome.counted.sum()) // JOBS_A_POINT)
     if end <= begin or outcome.cluster.num_gpus == 0:

@@ -108,7 +108,7 @@ class _Columns:
         """Return the licences that a job needs, by name.
 
         Raises:
-            SchemaError: they are not said as Slurm says them.
+            SchemaError: they are not written as Slurm has them.
         """
         text = self.text("licenses", row)
         try:
@@ -149,11 +149,11 @@ def _shape(problem: Problem, columns: _Columns, row: int, most: int) -> dict[str
         rule = f"whole GPUs under policy slurm; job {quote(columns.job_id[row])} has {gpus:g}"
         wrong = Violation("num_gpus", rule, 1, row + 1, unit="row")
         raise SchemaError(source_of(problem.jobs.table), [wrong])
-    total, said = int(gpus), int(columns.number("num_nodes", row))
-    if said > 0:
-        if total % said == 0:
-            return {"min_nodes": said, "max_nodes": said, "node_gpus": total // said}
-        return {"min_nodes": said, "max_nodes": said, "gpus": total}
+    total, nodes = int(gpus), int(columns.number("num_nodes", row))
+    if nodes > 0:
+        if total % nodes == 0:
+            return {"min_nodes": nodes, "max_nodes": nodes, "node_gpus": total // nodes}
+        return {"min_nodes": nodes, "max_nodes": nodes, "gpus": total}
     if total == 0:
         return {}
     tasks = int(columns.number("num_tasks", row)) or 1

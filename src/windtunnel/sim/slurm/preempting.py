@@ -34,12 +34,12 @@ class Preempting:
         self.qos_number = {qos.name: at for at, qos in enumerate(site.qos)}
         kinds: tuple[Any, ...] = site.qos if self.by_qos else site.partitions
         self.modes = [_mode(kind.preempt_mode, settings) for kind in kinds]
-        said = settings.preempt_parameters | {
+        given = settings.preempt_parameters | {
             word.removeprefix(_OLD): value
             for word, value in settings.scheduler.items()
             if word.startswith(_OLD)
         }
-        count = said.get("reorder_count", "")
+        count = given.get("reorder_count", "")
         self.rules: dict[str, Any] = {
             "rank": [[int(_outranks(a, b, settings)) for b in kinds] for a in kinds],
             "worth": [min(k.priority if self.by_qos else k.tier, 0xFFFF) for k in kinds],
@@ -47,7 +47,7 @@ class Preempting:
             "exempt": [_exempt(kind, settings) for kind in kinds],
             "grace": [kind.grace for kind in kinds],
             "by_qos": self.by_qos,
-            "youngest_first": "youngest_first" in said,
+            "youngest_first": "youngest_first" in given,
             "reorder_count": int(count) if count.isdecimal() else 1,
             "patience": settings.kill_wait + settings.message_timeout,
         }

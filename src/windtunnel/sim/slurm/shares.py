@@ -30,10 +30,10 @@ class Association:
         effective: its effective usage, 0 to 1, of the classic factor.
     """
 
-    def __init__(self, said: SlurmAssociation, parent: Association | None) -> None:
-        self.name = said.account, said.user
-        self.is_user = bool(said.user)
-        self.shares = said.shares
+    def __init__(self, stated: SlurmAssociation, parent: Association | None) -> None:
+        self.name = stated.account, stated.user
+        self.is_user = bool(stated.user)
+        self.shares = stated.shares
         self.parent = parent
         self.children: list[Association] = []
         self.usage = 0.0
@@ -72,10 +72,10 @@ class Shares:
         self.priority = priority
         self.decay = 1 - LN2 / priority.half_life if priority.half_life else 1.0
         self.by_name: dict[tuple[str, str], Association] = {}
-        for said in associations:
-            above = (said.account, "") if said.user else (said.parent, "")
+        for stated in associations:
+            above = (stated.account, "") if stated.user else (stated.parent, "")
             parent = self.by_name.get(above)
-            self.by_name[said.account, said.user] = Association(said, parent)
+            self.by_name[stated.account, stated.user] = Association(stated, parent)
         self.root = self.by_name.get(("root", ""))
         self.is_classic = "NO_FAIR_TREE" in priority.flags
         self.users = [one for one in self.by_name.values() if one.is_user]
@@ -107,7 +107,7 @@ class Shares:
     def _walk(self, siblings: list[Association], *, is_tied: bool) -> None:
         """Rank the users below siblings, those with most shares by usage first.
 
-        Accounts of equal standing are one: their children are ranked together.
+        Accounts of equal level are one: their children are ranked together.
         """
         ordered = sorted(siblings, key=lambda one: (-one.level(), not one.is_user))
         for number, (_, equal) in enumerate(groupby(ordered, key=lambda one: one.level())):
@@ -124,8 +124,8 @@ class Shares:
             if accounts:
                 self._walk(accounts, is_tied=tied)
 
-    # The classic factor: what an association is said to have used is only looked up again when one
-    # of its own jobs is, so that it may be older than its account's.
+    # The classic factor: the noted usage of an association is only looked up again when one of its
+    # own jobs is, so that it may be older than its account's.
 
     def settle(self) -> None:
         """Look up what all have used, before the usage since the last calculation is added."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: A job without limits of its own or its partition's is planned for a year (slurmctld's own rule).
 YEAR = 365 * 86400
-#: More nodes than anybody has: ``-N`` was not said.
+#: More nodes than anybody has: ``-N`` was not given.
 ANY_NODES = 500_000
 _DEFAULTS = {
     "default_queue_depth": 100,
@@ -318,11 +318,11 @@ def scheduler_settings(site: SlurmSite) -> dict[str, int]:
         SpecError: one is no whole number.
     """
     found = dict(_DEFAULTS)
-    said = site.settings.scheduler
-    if said.get("bf_window_linear"):
+    given = site.settings.scheduler
+    if given.get("bf_window_linear"):
         found["bf_window_linear"] = 0
     for name in found:
-        text = said.get(name, said.get(name.replace("_part", "_partition"), ""))
+        text = given.get(name, given.get(name.replace("_part", "_partition"), ""))
         if text:
             if not text.isascii() or not text.isdigit() or not int(text[:10]) < _MOST:
                 message = f"found {quote(text)}; expected a whole number below {_MOST:,}."
