@@ -129,7 +129,7 @@ class FreeShares(FreeNodes):
         return where
 
     def _fitting(self, nodes: list[int], gpus: int, option: Option) -> list[int]:
-        """Return those of some nodes on which there is room, as `_fits` says."""
+        """Return those of some nodes that a piece fits, as `_fits` says."""
         free, there = self.free, self.free_cores
         fitting = [node for node in nodes if free[node] >= gpus]
         if fitting:
@@ -138,7 +138,7 @@ class FreeShares(FreeNodes):
         return fitting
 
     def _fits(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
-        """Return whether there is room on a node; ``hidden``: though it is withheld."""
+        """Return whether a piece fits a node; ``hidden``: though it is withheld."""
         enough = self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus)
         free = self.free_units(node) if hidden else self.free[node]
         return enough and free >= gpus

@@ -80,7 +80,7 @@ class Profile:
     def holds(self, job: int, promise: Promise) -> bool:
         """Return whether what a job is promised is there."""
         state, start = self.state, promise.start
-        free, drawn = self._room(job, start)
+        free, drawn = self._free_until_end(job, start)
         where, demand = promise.where, state.demand[job]
         enough = state.watts is None or drawn + promise.draw <= self.rule.budget_at(start)
         return enough and bool(free.fits(where, demand))
@@ -100,13 +100,13 @@ class Profile:
             where, _ = state.search(job, first, start, spare - self.drawn[step], is_open=True)
             if where is None:
                 continue
-            free, drawn = self._room(job, start)
+            free, drawn = self._free_until_end(job, start)
             where, _ = state.search(job, free, start, spare - drawn, is_open=True)
             if where is not None:
                 return Promise(start, where, state.draw(job, where))
         return Promise(math.inf, [], 0)
 
-    def _room(self, job: int, start: float) -> tuple[Any, int]:
+    def _free_until_end(self, job: int, start: float) -> tuple[Any, int]:
         """Return what is free to a job from ``start`` (s) to its end, and the most drawn then."""
         first = bisect.bisect_right(self.times, start) - 1
         stop = self.stop(job, start)

@@ -59,7 +59,7 @@ class Feasible:
                 continue
             below = [j for j in ranked[number + 1 :] if j in state.running and j not in stopped]
             is_out = past_refused and state.class_of[job] in refused
-            where = None if is_out else self._make_room(job, below, stopped)
+            where = None if is_out else self._fit_by_stopping(job, below, stopped)
             if where is not None and job in stopped and self._is_free(job):
                 self._take_back(job)
                 stopped.remove(job)
@@ -79,7 +79,7 @@ class Feasible:
             return []
         return [first, *(job for job in rule.waiting() if job != first)]
 
-    def _make_room(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
+    def _fit_by_stopping(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
         """Return where a job goes, the jobs below it that must be gone added to those stopped.
 
         None = nowhere, all as before.
