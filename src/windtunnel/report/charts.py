@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.outcome import Outcome
 
-#: Room for the labels of the y axis, px: the same everywhere, so that charts align on a page.
+#: Width of the labels of the y axis, px: the same everywhere, so that charts align on a page.
 _LABELS = 40
 #: GPU types that get a panel, those with most GPUs.
 TOP_TYPES = 6
@@ -67,7 +67,7 @@ def cdf(outcomes: Mapping[str, Outcome], quantity: curves.Quantity) -> Any:
     zeros = list({row["policy"]: row for row in starts if row["share"] >= _SEEN}.values())
     noun, which = {"wait": ("Wait", "started"), "jct": ("Completion time", "finished")}[quantity]
     x = waits("seconds", noun, [float(found.max()) for found in samples.values() if len(found)])
-    y = share("share", f"Share of {which} jobs at or below", room=_LABELS)
+    y = share("share", f"Share of {which} jobs at or below", extent=_LABELS)
     lines = marks.lines(rows, x, y, runs, order="share", strokeWidth=2)
     return on_page(over(lines, marks.dots(zeros, x, y, runs), width=WIDTH, height=230))
 
@@ -102,7 +102,7 @@ def by_type(outcomes: Mapping[str, Outcome]) -> Any | None:
     if not rows:
         return None
     runs = Series("policy", [name for name, _ in curves.named(outcomes)])
-    y = share("value", None, room=_LABELS, count=3)
+    y = share("value", None, extent=_LABELS, count=3)
     line = marks.steps(rows, _time(unit), y, runs, strokeWidth=1.2)
     kinds = list(dict.fromkeys(row["type"] for row in rows))
     title = "GPUs of each type in use, mean of each time bin"
@@ -133,7 +133,7 @@ def _panels(
         ticks=ticks,
         labels=number,
         count=3,
-        room=_LABELS,
+        extent=_LABELS,
         scale={"nice": limits is None},
     )
     layers = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 #: Relative errors between which the distribution is drawn.
 _ERRORS = (0.01, 100.0)
-#: Room for the names of settings beside a chart, px.
+#: Width of the names of settings beside a chart, px.
 _NAMES = 168
 #: Waits of more times fifo's are drawn at this, the mean with its number.
 _TOP = 1.5
@@ -137,7 +137,7 @@ def starvation_chart(found: PredictionEffect) -> Any:
     order = [name for name in called.values() if name in present]
     title = "Wait over that under fifo: dot P99, stroke longest"
     x = Axis("p99", title, labels=TIMES, count=6, scale={"zero": True})
-    y = names("policy", order, room=_NAMES, grid=True)
+    y = names("policy", order, extent=_NAMES, grid=True)
     verdicts = Series("starves", ["does not", "starves the big jobs"], colours(3)[1:])
     layers = marks.forest(data(rows), x, y, verdicts, tick="longest", guides=[TOLERANCE], by="load")
     return _by_load(found, over(*layers, width=WIDTH + 40 - _NAMES, height=16 * len(order)))

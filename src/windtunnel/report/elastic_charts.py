@@ -81,7 +81,7 @@ def timeline_chart(outcome: Outcome) -> Any:
     y = Axis("low", "GPU, node by node", domain=(total, 0), ticks=edges, end="high")
     paint = ["#d9d5d1", *colours(len(models) + 1)[1:]]
     shown = Series(
-        "shown", ["launching", *models], paint, font=FONT, where="bottom", room=_LINE_WIDTH
+        "shown", ["launching", *models], paint, font=FONT, where="bottom", width=_LINE_WIDTH
     )
     tips: Tips = {"job_id": ("job", ""), "plan": ("plan", ""), "gpus": ("GPUs", ",~r")}
     bars = marks.gantt(rows, x, y, shown, tips=tips, stroke="white", strokeWidth=0.25)

@@ -91,9 +91,9 @@ def pareto_chart(workload: Workload, eta: float) -> Any:
     energy_name, joule = unit_for(float(np.median([row["eta_j"] for row in rows])), _ENERGIES)
     for row in rows:
         row["time"], row["energy"] = row["tta_s"] / second, row["eta_j"] / joule
-    room = {"zero": False, "padding": 8}
-    x = Axis("time", f"Time to target, {time_name}", count=7, scale=room)
-    y = Axis("energy", f"Energy to target, {energy_name}", scale=room)
+    scale = {"zero": False, "padding": 8}
+    x = Axis("time", f"Time to target, {time_name}", count=7, scale=scale)
+    y = Axis("energy", f"Energy to target, {energy_name}", scale=scale)
     paint = {"optimum": _RED, "default": _BLACK, "front": _BLUE, "other": MUTED[1]}
     kinds = Series("kind", list(paint), list(paint.values()), font=FONT, where="bottom")
     shapes = marks.shapes(

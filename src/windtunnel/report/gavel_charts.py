@@ -84,7 +84,7 @@ def sweep_chart(
         for at, hours in published.get(name, {}).items()
         if at in shown
     ]
-    policies = Series("policy", names, font=FONT, legend=True, symbol="stroke", room=WIDTH)
+    policies = Series("policy", names, font=FONT, legend=True, symbol="stroke", width=WIDTH)
     across = Axis("at", x, grid=False, scale={"zero": False})
     values = [row["hours"] for row in (*rows, *circles)] or [1.0]
     up = Axis("hours", title, "log" if max(values) >= _DECADE * min(values) else "linear")
@@ -114,7 +114,7 @@ def timeline_chart(table: pa.Table) -> Any:
     ]
     found = list(dict.fromkeys(row["name"] for row in rows))
     paint = colours(len(found) + 1)[1:]
-    entities = Series("name", found, paint, font=FONT, legend=True, room=WIDTH)
+    entities = Series("name", found, paint, font=FONT, legend=True, width=WIDTH)
     tips: Tips = {
         "name": ("entity", ""),
         "hour": ("hour", ",~r"),

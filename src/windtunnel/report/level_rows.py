@@ -71,7 +71,7 @@ def _unusable(row: Row) -> str:
 
 _LOSSES: Columns = (
     ("jobs", "jobs", count),
-    ("refused with room", "refused", count),
+    ("refused by the levels", "refused", count),
     ("GPU time refused", "refused_gpu_time", gpu_time),
     ("GPUs in no slice", "", _unusable),
 )

@@ -155,14 +155,14 @@ def _stored(trace: Trace, path: str | Path) -> Iterator[tuple[Any, Any]]:
     from windtunnel.telemetry import open_telemetry
 
     telemetry = open_telemetry(path, epoch=trace.metadata.epoch)
-    with _room(str(path)) as (folder, backend):
+    with _scratch_database(str(path)) as (folder, backend):
         file = str(folder / "samples.parquet")
         telemetry.write_parquet(file)
         yield telemetry, with_jobs_named(_samples(backend, file), trace.jobs)
 
 
 @contextmanager
-def _room(source: str) -> Iterator[tuple[Path, Any]]:
+def _scratch_database(source: str) -> Iterator[tuple[Path, Any]]:
     """Lend a temporary folder and a database that keeps there what memory cannot hold."""
     import duckdb
     import ibis
@@ -175,11 +175,11 @@ def _room(source: str) -> Iterator[tuple[Path, Any]]:
             finally:
                 backend.disconnect()
     except (duckdb.Error, OSError) as error:
-        said = str(error).partition("\n")[0]
+        message = str(error).partition("\n")[0]
         raise TraceError(
             source,
             "room for its samples in the folder for temporary files",
-            hint=f"It says: {said} TMPDIR names another folder.",
+            hint=f"It says: {message} TMPDIR names another folder.",
         ) from error
 
 

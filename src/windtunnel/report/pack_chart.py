@@ -62,7 +62,9 @@ def pack_chart(result: PackResult) -> Any:
     names = list(dict.fromkeys(result.table["placement"].to_pylist()))
     num_seeds = len(set(result.table["seed"].to_pylist()))
     n = f" (n = {num_seeds} seed{'s' * (num_seeds > 1)})"
-    placements = Series("placement", names, font=FONT, legend=True, room=2 * WIDTH, symbol="stroke")
+    placements = Series(
+        "placement", names, font=FONT, legend=True, width=2 * WIDTH, symbol="stroke"
+    )
     panels = [
         _panel(curves(result, measure), placements, title + n, from_there=late)
         for measure, title, late in PANELS

@@ -91,9 +91,9 @@ _GOODPUT = (
 )
 _LEVELS = (
     "Over how many domains of each level jobs went on average, and the fewest that could have held "
-    "them; the spread is one over the other. Refused with room: jobs that waited although their "
-    "pods would have fitted without what they asked of the levels. GPUs in no slice were free, on "
-    "average, where no whole slice fitted."
+    "them; the spread is one over the other. Refused by the levels: jobs that waited although "
+    "their pods would have fitted without what they asked of the levels. GPUs in no slice were "
+    "free, on average, where no whole slice fitted."
 )
 
 

@@ -65,7 +65,7 @@ def power_over_time(books: Mapping[str, Account]) -> Any | None:
             labels=NUMBER,
             count=4,
             end="high",
-            room=_LABELS,
+            extent=_LABELS,
             scale={"nice": True},
         )
         along = last if lowest else x
@@ -92,7 +92,7 @@ def _intensity(books: Mapping[str, Account], x: Axis, *, is_carbon: bool) -> Any
     series = first.carbon if is_carbon else first.tariff
     rows = [] if series is None else power_curves.step_rows(series, books)
     what = "carbon intensity: gCO2eq per kWh" if is_carbon else "price: money per kWh"
-    y = Axis("value", None, count=3, room=_LABELS, scale={"zero": is_carbon})
+    y = Axis("value", None, count=3, extent=_LABELS, scale={"zero": is_carbon})
     line = marks.steps(rows, x, y, color=INK[0], strokeWidth=1.2)
     return over(line, width=WIDTH, height=60, title=titled(what))
 
@@ -111,7 +111,7 @@ def energy_by(books: Mapping[str, Account], column: str) -> Any | None:
     if not rows:
         return None
     groups = list(dict.fromkeys(row["group"] for row in rows))
-    y = names("group", groups, room=130, scale={"paddingInner": 0.3, "paddingOuter": 0.2})
+    y = names("group", groups, extent=130, scale={"paddingInner": 0.3, "paddingOuter": 0.2})
     x = Axis("energy", f"Energy of jobs\u2019 GPUs, {unit}")
     drawn = marks.bars(rows, x, y, Series("policy", labels(books)), cornerRadiusEnd=1)
     height = max(60, len(groups) * (10 + 8 * len(books)))

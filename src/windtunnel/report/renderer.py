@@ -139,10 +139,10 @@ def _why(code: int) -> str:
     """Return why the process that draws may have ended, and what to do."""
     import resource
 
-    room = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if room == resource.RLIM_INFINITY:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
         return f"the process that draws them ended ({code}); is there enough memory?"
     return (
-        f"what draws them needs more address space than the {room >> 10:,} kB that this process "
+        f"what draws them needs more address space than the {limit >> 10:,} kB that this process "
         "may have (ulimit -v): lift the limit, or ask for --json or a table instead of a page."
     )

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _TELEPHONE, _CHARACTER, _GAP = 358.0, 7.2, 12.0
 #: Characters after which a row's name is folded on a telephone.
 _FIRST = 16
-#: Runs that leave room for differences beside the numbers, and columns of a run for wide ones.
-_ROOMY_RUNS, _ROOMY_GROUP = 3, 2
+#: So many runs at most have differences beside the numbers, so many columns of a run are wide.
+_FEW_RUNS, _FEW_COLUMNS = 3, 2
 #: Virtual clusters that get a row of their own.
 TOP_VCS = 15
 
@@ -113,10 +113,10 @@ class Table:
     def look(self) -> str:
         """How a page sets it: the class of the HTML table."""
         if self.under:
-            return "waits" if len(self.under) <= _ROOMY_GROUP else "waits tight"
+            return "waits" if len(self.under) <= _FEW_COLUMNS else "waits tight"
         if not self.of_runs:
             return "result"
-        return "metrics roomy" if len(self.columns) <= _ROOMY_RUNS else "metrics"
+        return "metrics loose" if len(self.columns) <= _FEW_RUNS else "metrics"
 
     @property
     def is_wide(self) -> bool:

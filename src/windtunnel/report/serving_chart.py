@@ -93,7 +93,7 @@ def queue_chart(outcome: ServingOutcome) -> Any:
 def _latency(outcome: ServingOutcome) -> Any:
     rows = latency_rows(outcome)
     names = list(dict.fromkeys(row["model"] for row in rows))
-    models = Series("model", names, legend=True, room=WIDTH, symbol="stroke")
+    models = Series("model", names, legend=True, width=WIDTH, symbol="stroke")
     y = Axis("share", "Requests answered, % (the rest was refused)", domain=(0, 100))
     tips: Tips = {
         "model": ("model", ""),

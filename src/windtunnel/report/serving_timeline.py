@@ -181,7 +181,7 @@ def timeline_chart(outcome: ServingOutcome, placed: Placement | Schedule) -> Any
     every = kinds_of(outcome)
     kinds = [kind for kind in every if any(row["kind"] == kind for row in rows)]
     paint = [_colour(every.index(kind), kind) for kind in kinds]
-    served = Series("kind", kinds, paint, legend=True, room=WIDTH, symbol="square")
+    served = Series("kind", kinds, paint, legend=True, width=WIDTH, symbol="square")
     x = Axis("start", "Time, s", end="stop", count=15, grid=False, scale={"nice": False})
     y = Axis(
         "first",

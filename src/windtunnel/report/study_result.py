@@ -232,7 +232,7 @@ def _jobs_text(counts: list[int]) -> str:
 
 
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
-#: Most room for the names beside a chart, px; height of a line, px; room of a tick's label, px.
+#: Most width of the names beside a chart, height of a line, width of a tick's label, px.
 _NAMES, _LINE, _TICK = 215, 17, 45
 #: Width of a chart with its names on a page, and in a column of a paper, px; least width without.
 _PAGE, _PAPER, _LEAST = WIDTH + 90, 245, 150
@@ -277,7 +277,7 @@ def _inside(ratio: float) -> float:
 
 
 def _ticks(low: float, high: float, most: int) -> list[float]:
-    """Return ratios to label, no change first, so far apart that ``most`` labels have room."""
+    """Return ratios to label, no change first, so far apart that ``most`` labels fit."""
     gap = math.log(high / low) / most
     chosen = [1.0]
     for side in ([t for t in _TICKS if t > 1], [t for t in reversed(_TICKS) if t < 1]):
@@ -295,39 +295,39 @@ def forest_chart(found: Paired, metric: str) -> Any:
     All conditions together are a diamond. None where there is nothing to draw.
     """
     rows = forest_rows(found, metric)
-    return on_page(_forest(found, rows, _room(rows), _PAGE)) if rows else None
+    return on_page(_forest(found, rows, _names_width(rows), _PAGE)) if rows else None
 
 
 def forest_figure(found: Paired) -> Any:
     """Return the forest plots of all metrics below each other, as a figure of a paper's column."""
     drawn = {metric: rows for metric in found.metrics if (rows := forest_rows(found, metric))}
-    room = max(map(_room, drawn.values()))
+    names_width = max(map(_names_width, drawn.values()))
     charts = []
     for metric, rows in drawn.items():
         clipped = any(row[key] in EDGES for row in rows for key in ("ratio", "low", "high"))
         edge = f"Beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)}: on the edge."
         below = [_draws(found, metric), *([edge] if clipped else [])]
         title = titled(metric_label(metric), subtitle=below, subtitleFontSize=FONT - 1)
-        charts.append(_forest(found, rows, room, _PAPER, title))
+        charts.append(_forest(found, rows, names_width, _PAPER, title))
     return on_paper(beside(charts, 1, own=("x", "y")))
 
 
-def _room(rows: list[dict[str, Any]]) -> int:
-    """Return the room that the names beside a chart need, px."""
+def _names_width(rows: list[dict[str, Any]]) -> int:
+    """Return the width of the names beside a chart, px."""
     return min(_NAMES, 12 + 7 * max(len(row["name"]) for row in rows))
 
 
 def _forest(
-    found: Paired, rows: list[dict[str, Any]], room: int, width: int, title: Any = None
+    found: Paired, rows: list[dict[str, Any]], names_width: int, width: int, title: Any = None
 ) -> Any:
     """Return the forest plot of a metric's rows, unthemed, so wide with the names beside it."""
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
     against = f"Change against {clean(found.baseline, 28)} (log scale)"
-    width = max(width - room, _LEAST)
+    width = max(width - names_width, _LEAST)
     ticks = _ticks(low, high, width // _TICK)
     x = Axis("ratio", against, "log", (low * 0.93, high * 1.05), ticks, _CHANGE)
-    y = names("name", [row["name"] for row in rows], room=room)
+    y = names("name", [row["name"] for row in rows], extent=names_width)
     _, blue, vermillion = colours(3)
     grey = colours(8)[7]
     painted = {BETTER: blue, WORSE: vermillion, UNCLEAR: grey, FEW: grey}

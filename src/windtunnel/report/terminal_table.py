@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Verdict -> style; arrows and words carry the meaning where there is no colour.
 _STYLES = {"better": "green", "worse": "red"}
 _LONG = 2000
-#: Names of rows, and texts, up to this length are not folded where there is room.
+#: Names of rows, and texts, up to this length are not folded where they fit.
 _NAME = 40
 #: What a fold leaves of a text at least.
 _LEAST = 12
@@ -56,22 +56,22 @@ def rich_tables(data: Table, width: int) -> Iterator[Any]:
 
 
 def _fitted(data: Table, places: Sequence[int], width: int) -> Any:
-    """Return a table whose numbers keep their room where headings and texts have to be folded."""
+    """Return a table whose numbers keep their width where headings and texts have to be folded."""
     from rich.console import Console
     from rich.measure import Measurement
 
     table, console = _rich_table(data, places), Console(width=10 * width)
     if Measurement.get(console, console.options, table).maximum > width:
         spare = max(width - _least(table), 0)
-        room = min(int(table.columns[0].min_width or 0) + spare, _NAME)
-        table = _rich_table(data, places, room)
+        names_width = min(int(table.columns[0].min_width or 0) + spare, _NAME)
+        table = _rich_table(data, places, names_width)
         for column in table.columns:
             if column.justify == "right" or width < _least(table) + _LEAST:
                 column.width = column.min_width
     return table
 
 
-def _folded(label: str, room: int) -> list[str]:
+def _folded(label: str, width: int) -> list[str]:
     """Return a name in lines of so many characters, folded where its parts end.
 
     >>> _folded("gavel:fifo:round=3600", 12)
@@ -79,7 +79,7 @@ def _folded(label: str, room: int) -> list[str]:
     """
     lines = [""]
     for piece in re.findall(r"[^:=,\s]*[:=,\s]?", label):
-        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > room:
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
             lines.append("")
         lines[-1] += piece
     return [line.rstrip() for line in lines]
@@ -97,8 +97,8 @@ def _headings(data: Table) -> list[tuple[str, str]]:
     return [(head, "") for head in data.lead] + [(n, u) for n in data.columns for u in under]
 
 
-def _rich_table(data: Table, places: Sequence[int], room: int = _NAME) -> Any:
-    """Return some columns of a table; the names of its rows are folded to ``room``."""
+def _rich_table(data: Table, places: Sequence[int], names_width: int = _NAME) -> Any:
+    """Return some columns of a table; the names of its rows are folded to ``names_width``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -106,7 +106,7 @@ def _rich_table(data: Table, places: Sequence[int], room: int = _NAME) -> Any:
     table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     labels = [_text(line.label) for line in data.lines]
     corner = _text(data.corner)
-    least = max(_room(labels, _LEAST), _words(corner, _LEAST))
+    least = max(_width(labels, _LEAST), _words(corner, _LEAST))
     table.add_column(corner, overflow="fold", max_width=_NAME, min_width=least)
     headings = _headings(data)
     for place in places:
@@ -117,11 +117,11 @@ def _rich_table(data: Table, places: Sequence[int], room: int = _NAME) -> Any:
         cells = [line.cells[place] for line in data.lines if place < len(line.cells)]
         texts = [_text(cell.text) for cell in cells]
         if place < data.texts:
-            least = max(_room(texts, _LEAST), _words(heading, _LEAST))
+            least = max(_width(texts, _LEAST), _words(heading, _LEAST))
             table.add_column(heading, overflow="fold", min_width=least)
         else:  # of headings and notes whole words are folded, of a number nothing
             words = [heading, *(_text(cell.note) for cell in cells)]
-            least = max([_room(texts), *(_words(text, _NAME) for text in words)])
+            least = max([_width(texts), *(_words(text, _NAME) for text in words)])
             table.add_column(heading, justify="right", overflow="fold", min_width=least)
     group = ""
     for line in data.lines:
@@ -129,14 +129,14 @@ def _rich_table(data: Table, places: Sequence[int], room: int = _NAME) -> Any:
             group = line.group
             table.add_row(_text(group, "bold"))
         front = _INDENT if line.group else ""
-        names = _folded(clean(line.label, _LONG) if line.label else "", room - len(front))
+        names = _folded(clean(line.label, _LONG) if line.label else "", names_width - len(front))
         label = Text("\n").join(_text(front + name, keep=True) for name in names)
         cells = [line.cells[place] for place in places if place < len(line.cells)]
         table.add_row(label, *map(_cell, cells))
     return table
 
 
-def _room(texts: Iterable[Any], most: int = 1000) -> int:
+def _width(texts: Iterable[Any], most: int = 1000) -> int:
     """Return the width of the widest text, at most so much."""
     return min(most, max((text.cell_len for text in texts), default=0))
 

@@ -37,8 +37,8 @@ def curve_chart(model: TrainingModel, rows: list[dict[str, Any]]) -> Any:
         if row["gpus"] == row["num_gpus"]
     ]
     most = max((row["throughput"] for row in drawn), default=1.0)
-    room = {"base": 2, "nice": False, "padding": 30}
-    x = Axis("gpus", "GPUs, at most", "log", grid=False, scale=room, more={"format": "d"})
+    scale = {"base": 2, "nice": False, "padding": 30}
+    x = Axis("gpus", "GPUs, at most", "log", grid=False, scale=scale, more={"format": "d"})
     y = Axis("throughput", "Speed, samples/s", domain=(0, 1.12 * most))
     tips: Tips = {
         "plan": ("Plan", ""),
@@ -70,7 +70,7 @@ def plan_chart(title: str, rows: list[dict[str, Any]]) -> Any:
     drawn = [{**row, "limit": _limit(row)} for row in rows if row["plan"] is not None]
     limits = list(dict.fromkeys(_limit(row) for row in rows))
     found = list(dict.fromkeys(row["approach"] for row in rows))
-    approaches = Series("approach", found, font=FONT, legend=True, room=520)
+    approaches = Series("approach", found, font=FONT, legend=True, width=520)
     across = "GPUs on each node, CPU threads a GPU"
     x = names("limit", limits, across, more={"labelAngle": 0, "domain": True, "ticks": True})
     floored = [{**row, "from": _LEAST_SPEED} for row in drawn]
@@ -139,7 +139,7 @@ def loss_chart(found: Sequence[LossDifference], reference: str, window: int) -> 
         [*[[1, 0]] * len(others), *[[4, 3]] * len(control)],
         legend=True,
         font=FONT,
-        room=WIDTH,
+        width=WIDTH,
         symbol="stroke",
     )
     x = Axis("step", "Iteration", grid=False, more={"format": ",d"})

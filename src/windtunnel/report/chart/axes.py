@@ -38,7 +38,7 @@ MANY = 1000
 #: Ticks with a number each that fit below a panel.
 _MOST_TICKS = 6
 _WHOLE = 100.0
-#: Room for the names beside a chart, px, where none is given.
+#: Width of the names beside a chart, px, where none is given.
 _NAMES = 150.0
 _LEFT_OUT = ("names", "ordinal")
 
@@ -58,7 +58,7 @@ class Axis:
         end: the column of the other end, of marks that have two.
         order: of names, or how to sort ordinals; the others are as they come.
         grid: lines at the ticks.
-        room: for the labels, px, so that charts align; None = as they need.
+        extent: of the labels, px, so that charts align; None = as they need.
         scale: more of Vega's properties of a scale, such as ``zero`` and ``padding``.
         more: more of its properties of an axis.
         shown: whether it is drawn.
@@ -74,7 +74,7 @@ class Axis:
     end: str = ""
     order: Any = None
     grid: bool = True
-    room: float | None = None
+    extent: float | None = None
     scale: Mapping[str, Any] | None = None
     more: Mapping[str, Any] | None = None
     shown: bool = True
@@ -104,10 +104,11 @@ class Axis:
     def _axis(self) -> Any:
         import altair as alt
 
-        room = {} if self.room is None else {"minExtent": self.room, "maxExtent": self.room}
-        options: dict[str, Any] = {"grid": self.grid, **room}
+        options: dict[str, Any] = {"grid": self.grid}
+        if self.extent is not None:
+            options |= {"minExtent": self.extent, "maxExtent": self.extent}
         if self.kind == "names":
-            bare = {"ticks": False, "domain": False, "labelLimit": self.room or _NAMES}
+            bare = {"ticks": False, "domain": False, "labelLimit": self.extent or _NAMES}
             return alt.Axis(**options | bare | self._texts() | dict(self.more or {}))
         if self.kind == "ordinal":
             return alt.Axis(labelAngle=0, **options | self._texts() | dict(self.more or {}))
@@ -138,12 +139,12 @@ def names(
 def sizes(order: Sequence[str]) -> Axis:
     """Return the axis of the classes of jobs' sizes, smallest first."""
     dash = "replace(datum.label, '-', '\u2013')"
-    room = {"paddingInner": 0.35, "paddingOuter": 0.2}
-    return names("size", order, "GPUs of the job", labels=dash, room=50, scale=room)
+    padding = {"paddingInner": 0.35, "paddingOuter": 0.2}
+    return names("size", order, "GPUs of the job", labels=dash, extent=50, scale=padding)
 
 
 def waits(field: str, title: str, seconds_: Sequence[float]) -> Axis:
-    """Return a logarithmic axis on which these times, s, have room; what is short is on its edge.
+    """Return a logarithmic axis that these times, s, fit; what is short is on its edge.
 
     Args:
         field: the column.
@@ -157,7 +158,7 @@ def waits(field: str, title: str, seconds_: Sequence[float]) -> Axis:
 
 
 def limits(seconds_: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a logarithmic time axis: the edge, and room beyond the longest time.
+    """Return the ends of a logarithmic time axis: the edge, and a margin beyond the longest time.
 
     >>> limits([]), limits([100.0])
     ((1.0, 10.0), (1.0, 105.0))
@@ -241,17 +242,17 @@ def texts_at(texts: Mapping[float, str]) -> str:
     return "".join([*parts, "''"])
 
 
-def texts(field: str, at: Mapping[float, str], foot: float, room: float, **more: Any) -> Axis:
+def texts(field: str, at: Mapping[float, str], foot: float, extent: float, **more: Any) -> Axis:
     """Return an axis of numbers down from 0 to ``foot``, some of which carry a text.
 
     Args:
         field: the column.
         at: number -> text.
         foot: its other end.
-        room: for the texts, px.
+        extent: of the texts, px.
         more: as for `Axis`.
     """
-    bare = {"ticks": False, "domain": False, "labelLimit": room, "labelOverlap": False}
+    bare = {"ticks": False, "domain": False, "labelLimit": extent, "labelOverlap": False}
     return Axis(
         field,
         None,
@@ -260,7 +261,7 @@ def texts(field: str, at: Mapping[float, str], foot: float, room: float, **more:
         list(at),
         texts_at(at),
         grid=False,
-        room=room,
+        extent=extent,
         scale={"nice": False},
         more={**bare, "title": None},
         **more,

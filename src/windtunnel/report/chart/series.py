@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 PAGE_FONT, FONT = 12.0, 10.0
 #: Width of a character over the size of the type (Liberation Sans), on the safe side.
 _NARROW, _SMALL, _DIGIT, _CAPITAL, _WIDE = 0.34, 0.54, 0.57, 0.7, 0.9
-#: Room that a legend's symbol takes beside its text, px.
+#: Width of a legend's symbol beside its text, px.
 _SYMBOL = 34.0
-#: Room of a legend where none is given: the width of a chart on a page, px.
-_ROOM = 352.0
+#: Width of a legend where none is given: that of a chart on a page, px.
+_WIDTH = 352.0
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Series:
         dashes: one a name; none = all solid, unless the palette's colours are used up.
         title: of the legend.
         legend: whether there is one; None = where there is more than one series.
-        room: for the legend, px.
+        width: of the legend, px.
         symbol: ``stroke``, ``square`` or, empty, what the mark is.
         font: size of the legend's type, px.
         where: the side of the chart that the legend is on.
-        columns: of the legend; 0 = as many as its room has.
+        columns: of the legend; 0 = as many as fit its width.
     """
 
     field: str
@@ -44,7 +44,7 @@ class Series:
     dashes: Sequence[Sequence[float]] = ()
     title: str | None = None
     legend: bool | None = None
-    room: float = _ROOM
+    width: float = _WIDTH
     symbol: str = ""
     font: float = PAGE_FONT
     where: str = "top"
@@ -79,21 +79,21 @@ class Series:
         }
 
     def _legend(self) -> Any:
-        """Return a legend in as many columns as its room has; the same for colours and dashes."""
+        """Return a legend in as many columns as fit; the same for colours and dashes."""
         import altair as alt
 
         wanted = len(self.names) > 1 if self.legend is None else self.legend
         if not wanted:
             return None
         longest = max((text_width(name, self.font) for name in self.names), default=1.0) + _SYMBOL
-        fits = max(1, min(len(self.names), int(self.room // longest)))
+        fits = max(1, min(len(self.names), int(self.width // longest)))
         columns = self.columns or fits
         shape = {"symbolType": self.symbol} if self.symbol else {}
         return alt.Legend(
             orient=self.where,
             direction="horizontal",
             columns=columns,
-            labelLimit=max(self.room / columns - _SYMBOL, 40.0),
+            labelLimit=max(self.width / columns - _SYMBOL, 40.0),
             symbolOpacity=1,
             **shape,
         )

@@ -36,7 +36,7 @@ _BY_NODE = "GPUs allocated by node"
 #: Cells of one map.
 STEPS = 48
 BANDS = 60
-#: Room for the names of the rows, px.
+#: Width of the names of the rows, px.
 _NAMES = 66.0
 
 
@@ -145,13 +145,13 @@ def _draw(table: pa.Table, look: Look) -> Any:
     beside = min(look.columns, len(panels))
     width = look.panel_width(beside, _NAMES + 10)
     top = max(1.0, *(row["share"] for row in table.to_pylist()))
-    room = look.width / beside - GAP / 2
+    limit = look.width / beside - GAP / 2
     drawn = []
     for letter, title, rows in panels:
         nodes = max(row["nodes"] for row in rows)
         banded = nodes > 1 and title.endswith(_BY_NODE)
         second = f"a row: up to {nodes:,} nodes" if banded else ""
-        named = heading(letter, title, alone=len(panels) == 1, second=second, room=room)
+        named = heading(letter, title, alone=len(panels) == 1, second=second, limit=limit)
         drawn.append(_map_panel(rows, width, top, named))
     return arranged(drawn, beside)
 

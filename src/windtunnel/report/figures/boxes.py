@@ -44,7 +44,7 @@ def _draw_gpus(table: pa.Table, look: Look) -> Any:
     # 0, of the jobs of a workload that ask for no GPU, has no logarithm: the edge stands for it.
     none = "; 0 on the edge" if min(marks) == 0 else ""
     value = powers("num_gpus", f"GPUs of the job (log{none})", (low / 1.2, high * 1.2), 4)
-    room = [_entry(row) for row in rows]
+    all_names = [_entry(row) for row in rows]
 
     def panel(rows: list[Row], *, width: float, title: Any) -> Any:
         names = [row["workload"] for row in rows]
@@ -56,7 +56,7 @@ def _draw_gpus(table: pa.Table, look: Look) -> Any:
             entries=[_entry(row) for row in rows],
             title=title,
             width=width,
-            room=room,
+            all_names=all_names,
         )
 
     return framed(table, look, panel)

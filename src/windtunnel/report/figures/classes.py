@@ -261,7 +261,7 @@ def _draw_shares(table: pa.Table, look: Look) -> Any:
             line="class",
             series="trace",
             text=lambda v: f"{v:.1f}",
-            room=classes,
+            all_names=classes,
             **how,
         )
 

@@ -102,7 +102,7 @@ def _failures(series: Series, of: str) -> Answer:
 
 
 def _draw_failures(table: pa.Table, look: Look) -> Any:
-    room = [f"{size_text(row['num_gpus'])} GPU" for row in table.to_pylist()]
+    all_names = [f"{size_text(row['num_gpus'])} GPU" for row in table.to_pylist()]
 
     def panel(rows: list[Row], **how: Any) -> Any:
         shown = [{**row, "size": f"{size_text(row['num_gpus'])} GPU"} for row in rows]
@@ -114,7 +114,7 @@ def _draw_failures(table: pa.Table, look: Look) -> Any:
             line="size",
             series="trace",
             text=lambda value: f"{value:.1f}",
-            room=room,
+            all_names=all_names,
             **how,
         )
 

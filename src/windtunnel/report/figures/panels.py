@@ -2,8 +2,8 @@
 
 Every panel takes ``rows`` of a figure's table, the ``look`` that gives colours and dashes, its
 ``title`` as `heading` returned it, and the ``width`` of its plotting area, px (of lying bars and
-boxes with the room for names beyond `AXIS`). ``entries`` are the texts of its legend, by series
-(default: `with_n`), and ``room`` the names of all panels, so that they align (default: its own).
+boxes with the names beyond `AXIS`). ``entries`` are the texts of its legend, by series (default:
+`with_n`), and ``all_names`` the names of all panels, so that they align (default: its own).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 HEIGHT = 118.0
 #: A line of a bar chart or box plot, px.
 LINE = 12.5
-#: Room between the bars of different names, in bars.
+#: Gap between the bars of different names, in bars.
 _BETWEEN = 0.35
 
 
@@ -49,10 +49,10 @@ def panels_of(table: pa.Table) -> list[tuple[str, str, list[Row]]]:
     return [(letter, *panels[letter]) for letter in sorted(panels)]
 
 
-def heading(letter: str, title: str, *, alone: bool, second: str = "", room: float = 0.0) -> Any:
-    """Return a panel's title: its letter and what it shows, cut to ``room`` px (0 = not cut)."""
+def heading(letter: str, title: str, *, alone: bool, second: str = "", limit: float = 0.0) -> Any:
+    """Return a panel's title: its letter and what it shows, cut to ``limit`` px (0 = not cut)."""
     text = title if alone else f"({letter}) {title}"
-    options = {"limit": room} if room else {}
+    options = {"limit": limit} if limit else {}
     return titled([text, second] if second else text, frame="bounds", **options)
 
 
@@ -99,7 +99,7 @@ def curves(
         [colour for colour, _ in painted],
         [dash for _, dash in painted],
         legend=True,
-        room=width + EDGE,
+        width=width + EDGE,
         font=FONT,
         symbol="stroke",
     )
@@ -109,7 +109,7 @@ def curves(
         for row in rows
         if row[y.field] is not None and row[x.field] is not None
     ]
-    up = replace(y, room=AXIS - 18)
+    up = replace(y, extent=AXIS - 18)
     line = marks.lines(values, x, up, drawn, step=step, strokeWidth=1.4, piece=piece and "piece")
     layers = [marks.guide(*guides, field=x.field), line] if guides else [line]
     return over(*layers, *more_layers, width=width, height=HEIGHT, title=title)
@@ -126,7 +126,7 @@ def bars(
     width: float,
     text: Callable[[float], str],
     entries: dict[str, str] | None = None,
-    room: Sequence[str] | None = None,
+    all_names: Sequence[str] | None = None,
 ) -> Any:
     """Return a panel of horizontal bars, the number at the end of each as ``text`` writes it.
 
@@ -135,7 +135,7 @@ def bars(
     """
     named = entries if entries is not None else with_n(rows, series)
     texts = {name: named[name] for name in sorted(named, key=lambda x: look.place(x, list(named)))}
-    extent = names_room(room if room is not None else [row[line] for row in rows], look)
+    extent = names_width(all_names if all_names is not None else [row[line] for row in rows], look)
     drawn = [row for row in rows if row[value.field] is not None]
     starts, middles, height = _stacked_lines([row[line] for row in drawn])
     values = [
@@ -161,7 +161,7 @@ def bars(
         list(texts.values()),
         look.strokes(list(texts))[0],
         legend=True,
-        room=plot + EDGE,
+        width=plot + EDGE,
         font=FONT,
         symbol="square",
     )
@@ -176,7 +176,7 @@ def bars(
 
 
 def _stacked_lines(lines: Sequence[str]) -> tuple[list[float], dict[float, str], float]:
-    """Return where bars begin, one a row, with room between those of different lines.
+    """Return where bars begin, one a row, with a gap between those of different lines.
 
     Args:
         lines: the line of each bar; bars of one line follow each other.
@@ -224,7 +224,7 @@ def framed(table: pa.Table, look: Look, draw: Callable[..., Any]) -> Any:
         draw(
             rows,
             title=heading(
-                letter, title, alone=len(panels) == 1, room=look.width / beside - GAP / 2
+                letter, title, alone=len(panels) == 1, limit=look.width / beside - GAP / 2
             ),
             width=width,
         )
@@ -238,8 +238,8 @@ def arranged(drawn: Sequence[Any], columns: int) -> Any:
     return on_paper(beside(drawn, columns, spacing=GAP))
 
 
-def names_room(names: Sequence[str], look: Look) -> float:
-    """Return the room for names down the side, px: as they need, two fifths at most."""
+def names_width(names: Sequence[str], look: Look) -> float:
+    """Return the width of names down the side, px: as they need, two fifths at most."""
     return min(max((text_width(name) for name in names), default=0.0) + 4, 0.4 * look.width)
 
 
@@ -252,7 +252,7 @@ def boxes(
     entries: Sequence[str],
     title: Any,
     width: float,
-    room: Sequence[str] | None = None,
+    all_names: Sequence[str] | None = None,
 ) -> Any:
     """Return a panel of lying box plots: whiskers, box from q1 to q3, median (`marks.BOX`).
 
@@ -264,10 +264,10 @@ def boxes(
         entries: what stands beside each row.
         title: see above.
         width: see above.
-        room: entries of all panels.
+        all_names: entries of all panels.
     """
-    extent = names_room(room if room is not None else entries, look)
-    across = names_of("entry", entries, room=extent)
+    extent = names_width(all_names if all_names is not None else entries, look)
+    across = names_of("entry", entries, extent=extent)
     colours = [look.colour(name, names) for name in names]
     layers = marks.boxes(_named(rows, entries, colours, marks.BOX), value, across)
     height = LINE * 1.15 * len(rows)
@@ -304,7 +304,7 @@ def standing_boxes(
         "entry", below, "ordinal", order=list(entries), grid=True, more={**apart, "ticks": False}
     )
     shown = _named(rows, entries, [look.colour(name)] * len(rows), (*marks.BOX, "mean"))
-    layers = marks.boxes(shown, replace(value, room=AXIS - 18), across, lying=False)
+    layers = marks.boxes(shown, replace(value, extent=AXIS - 18), across, lying=False)
     return over(*layers, width=width, height=HEIGHT, title=title)
 
 

@@ -154,7 +154,7 @@ def _draw_overuse(table: pa.Table, look: Look) -> Any:
             line=line,
             series="trace",
             text=lambda v: f"{v:.2f}",
-            room=[row[line] for row in found],
+            all_names=[row[line] for row in found],
             **how,
         )
 

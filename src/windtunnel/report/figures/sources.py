@@ -105,10 +105,10 @@ class Sources:
 DPI = 96.0
 #: Width on paper, inch: a column of a two-column page, and the page.
 WIDTHS: dict[str, float] = {"column": 3.35, "page": 7.0}
-#: Room between panels, and right of the last one for half a tick's label, px.
+#: Gap between panels, and right of the last one for half a tick's label, px.
 GAP = 16.0
 EDGE = 7.0
-#: Room for a panel's y axis: title, labels and ticks, px.
+#: Width of a panel's y axis: title, labels and ticks, px.
 AXIS = 48.0
 #: Dash patterns, so that curves are distinguished without colour.
 DASHES: tuple[tuple[float, ...], ...] = (
@@ -154,7 +154,7 @@ class Look:
 
         Args:
             columns: panels beside each other.
-            axis: room for its y axis, px.
+            axis: width of its y axis, px.
         """
         return (self.width - EDGE) / columns - axis - (GAP if columns > 1 else 2.0)
 

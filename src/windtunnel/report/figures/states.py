@@ -74,7 +74,7 @@ def _draw(table: pa.Table, look: Look) -> Any:
             series="trace",
             text=lambda v: f"{v:.1f}",
             entries=texts,
-            room=states,
+            all_names=states,
             **how,
         )
 

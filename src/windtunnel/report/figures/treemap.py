@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Width of a treemap over its height.
 ASPECT = 1.25
-#: Room around a label inside its box, px, and from line to line.
+#: Margin around a label inside its box, px, and from line to line.
 _MARGIN = 3.0
 _LEADING = 1.15 * FONT
 #: Fills lighter than this (relative luminance) carry dark letters.
@@ -38,7 +38,7 @@ _LIGHT = 0.4
 
 
 def _treemap(series: Series, of: str) -> Answer:
-    """Return the boxes of one treemap, largest first, in a room of `ASPECT` by 1."""
+    """Return the boxes of one treemap, largest first, in a rectangle of `ASPECT` by 1."""
     chosen = series.chosen
     if not chosen.jobs_of:
         raise Lacking("no GPU job has a workload")
@@ -88,7 +88,7 @@ def _panel(rows: list[Row], look: Look, letter: str, width: float, *, alone: boo
     fills = [look.colour(name, names) for name in names]
     noun = "Jobs" if rows[0]["of"] == "num_jobs" else "GPU time"
     title = heading(
-        letter, rows[0]["trace"], alone=alone, second=f"{noun} (n = {rows[0]['n']:,})", room=width
+        letter, rows[0]["trace"], alone=alone, second=f"{noun} (n = {rows[0]['n']:,})", limit=width
     )
     values: list[Row] = []
     texts: list[Row] = []
@@ -120,7 +120,7 @@ def _panel(rows: list[Row], look: Look, letter: str, width: float, *, alone: boo
         entries,
         fills,
         legend=True,
-        room=width,
+        width=width,
         font=FONT,
         symbol="square",
         where="bottom",
@@ -158,7 +158,7 @@ def share_text(percent: float) -> str:
 
 
 def label_of(row: Row, width: float, height: float) -> list[str]:
-    """Return the lines that stand in a box: name and share, the name, or none, as there is room.
+    """Return the lines that stand in a box: name and share, the name, or none, as they fit.
 
     Args:
         row: ``workload`` and ``percent``.
@@ -201,39 +201,39 @@ class Box(NamedTuple):
 
 
 def squarified(shares: Sequence[float], width: float, height: float) -> list[Box]:
-    """Return a rectangle a share, together all of the room, without overlap.
+    """Return a rectangle a share, together all of a larger one, without overlap.
 
     Args:
         shares: sizes >= 0, largest first for rectangles that are nearly square; not all 0.
-        width: of the room.
-        height: of the room.
+        width: of the larger one.
+        height: of the larger one.
 
     Returns:
         As many boxes as shares, in their order; that of i has shares[i] / sum(shares) of the area.
 
     Raises:
-        ValueError: a share is negative or not finite, there is none above 0, or no room.
+        ValueError: a share is negative or not finite, there is none above 0, or a side is not.
 
     >>> squarified([3, 1], 4, 1)
     [Box(x=0.0, y=0.0, width=3.0, height=1.0), Box(x=3.0, y=0.0, width=1.0, height=1.0)]
     """
     total = math.fsum(shares)
     if not (width > 0 and height > 0):
-        raise ValueError(f"a treemap needs room, not {width:g} x {height:g}")
+        raise ValueError(f"a treemap needs an area, not {width:g} x {height:g}")
     if not all(share >= 0 for share in shares) or not 0 < total < math.inf:
         raise ValueError("a treemap needs shares >= 0 with a sum above 0")
     areas = [share / total * width * height for share in shares]
     boxes: list[Box] = []
-    room = Box(0.0, 0.0, width, height)
+    free = Box(0.0, 0.0, width, height)
     start = 0
     while start < len(areas):
-        side = min(room.width, room.height)
+        side = min(free.width, free.height)
         end = start + 1
         while end < len(areas) and worst(areas[start : end + 1], side) <= worst(
             areas[start:end], side
         ):
             end += 1
-        row, room = _laid(areas[start:end], room, last=end == len(areas))
+        row, free = _laid(areas[start:end], free, last=end == len(areas))
         boxes += row
         start = end
     return boxes
@@ -247,11 +247,11 @@ def worst(row: Sequence[float], side: float) -> float:
     return max(side * side * most / (total * total), total * total / (side * side * least))
 
 
-def _laid(row: Sequence[float], room: Box, *, last: bool) -> tuple[list[Box], Box]:
-    """Return the boxes of one row along the room's shorter side, and the room that is left."""
+def _laid(row: Sequence[float], free: Box, *, last: bool) -> tuple[list[Box], Box]:
+    """Return the boxes of one row along the shorter side of what is free, and what is left."""
     total = math.fsum(row)
-    upright = room.width >= room.height
-    side, depth = (room.height, room.width) if upright else (room.width, room.height)
+    upright = free.width >= free.height
+    side, depth = (free.height, free.width) if upright else (free.width, free.height)
     # The last row takes what is left to the last bit, whatever the divisions before rounded off.
     thick = depth if last else (total / side if side > 0 else 0.0)
     boxes: list[Box] = []
@@ -259,10 +259,10 @@ def _laid(row: Sequence[float], room: Box, *, last: bool) -> tuple[list[Box], Bo
     for i, area in enumerate(row):
         length = side - at if i == len(row) - 1 else (side * area / total if total else 0.0)
         if upright:
-            boxes.append(Box(room.x, room.y + at, thick, length))
+            boxes.append(Box(free.x, free.y + at, thick, length))
         else:
-            boxes.append(Box(room.x + at, room.y, length, thick))
+            boxes.append(Box(free.x + at, free.y, length, thick))
         at += length
     if upright:
-        return boxes, Box(room.x + thick, room.y, room.width - thick, room.height)
-    return boxes, Box(room.x, room.y + thick, room.width, room.height - thick)
+        return boxes, Box(free.x + thick, free.y, free.width - thick, free.height)
+    return boxes, Box(free.x, free.y + thick, free.width, free.height - thick)
