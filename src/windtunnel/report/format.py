@@ -256,13 +256,13 @@ def size_text(size: str) -> str:
     return size.replace("-", "\u2013")
 
 
-def word(said: str | None) -> str:
-    """Return what is said in words; an en dash for nothing.
+def word(text: str | None) -> str:
+    """Return a text as it is; an en dash for nothing.
 
     >>> word("stable"), word(None)
     ('stable', '\u2013')
     """
-    return said or UNKNOWN
+    return text or UNKNOWN
 
 
 #: Unit kind -> its formatter; the kinds of `windtunnel.report.measures.Measure`.

@@ -123,27 +123,27 @@ def llm_result(
 
 def model_words(model: LlmModel) -> list[str]:
     """Return what a model costs and how it forms batches, a sentence each."""
-    said = [f"iterations cost what the model's form {model.cost.form} says"]
+    sentences = [f"iterations cost what the model's form {model.cost.form} says"]
     if isinstance(model.cost, LinearCost):
         a, b, c, d, q = model.cost.costs
-        said = [
+        sentences = [
             f"iteration time = {a:g} s + {b:g} s x prefill tokens + {c:g} s x decoding sequences "
             f"+ {d:g} s x KV tokens" + (f" + {q:g} s x prefill pairs" if q else "")
         ]
     gpus = plural(model.gpus or 1, "GPU")
     engine = model.engine
     if engine is None:
-        said.append(
+        sentences.append(
             f"KV memory of a replica: {count(model.kv_limit or 0)} tokens; batch of at most "
             f"{count(model.max_batch)}; {gpus} a replica"
         )
     else:
-        said.append(
+        sentences.append(
             f"scheduler {engine.scheduler}; {count(engine.num_blocks)} blocks of "
             f"{engine.block_size} tokens; at most {count(engine.max_num_seqs)} requests and "
             f"{count(engine.token_budget)} tokens an iteration; {gpus} a replica"
         )
-    return said
+    return sentences
 
 
 def _limit_words(outcome: LlmOutcome, name: str, limit: float) -> str:

@@ -142,15 +142,15 @@ def _what_if_headline(rows: Sequence[Row], measure: str) -> str:
     first = rows[0]
     if first[measure] is None:
         return f"{first['candidate']} served no request."
-    said = f"{_WORDS[measure]}: {_figure(first, measure)} with {first['candidate']}"
+    text = f"{_WORDS[measure]}: {_figure(first, measure)} with {first['candidate']}"
     others = [row for row in rows[1:] if row[measure] is not None]
     if not others:
-        return f"{said}."
+        return f"{text}."
     sense = _COLUMNS[measure][1]
     best = max(others, key=lambda row: sense * row[measure])
     ahead = sense * best[measure] > sense * first[measure]
     leader = f"{_figure(best, measure)} with {best['candidate']}"
-    return f"{said}, {leader}." if ahead else f"{said}; no other does better."
+    return f"{text}, {leader}." if ahead else f"{text}; no other does better."
 
 
 def _figure(row: Row, measure: str) -> str:

@@ -145,7 +145,7 @@ def _headline(found: Validation, best: Row, nodes: Mapping[str, NodesInUse] | No
 
 def failure_words(verdict: Verdict) -> str:
     """Return which bars a replay fails, with its numbers and the bars."""
-    said = {
+    texts = {
         "n": "no job started in both",
         "mean": f"the mean wait is {duration(verdict.mean)} where "
         f"{duration(verdict.recorded_mean)} was recorded (up to {percent(MOST_OFF)} off would do)",
@@ -155,7 +155,7 @@ def failure_words(verdict: Verdict) -> str:
         f"{percent(MOST_OF_MEDIAN)} of the {duration(verdict.median_error)} that always saying the "
         "median is off by",
     }
-    return "; ".join(said[name] for name in verdict.failures)
+    return "; ".join(texts[name] for name in verdict.failures)
 
 
 def _belief(verdict: Verdict) -> str:

@@ -51,18 +51,18 @@ def words_of(piece: Piece) -> str:
         return f"stopped for {other or 'others, as the policy chose'}"
     if piece.verdict in _HAPPENED:
         return _HAPPENED[piece.verdict]
-    said = f"waits: {cause_of(piece.verdict, piece.limit)}"
+    text = f"waits: {cause_of(piece.verdict, piece.limit)}"
     if other is not None:
-        said += f" ({other})"
+        text += f" ({other})"
     if piece.limit is not None or piece.verdict in {"choice", "limit"}:
-        said += f"; {piece.free_gpus:g} GPUs were free"
+        text += f"; {piece.free_gpus:g} GPUs were free"
     if piece.promise is not None:
-        said += (
+        text += (
             f"; promised a start at {_at(piece.promise)}"
             if other is None
             else (f", which is promised a start at {_at(piece.promise)}")
         )
-    return said
+    return text
 
 
 def why_result(job: str, run: dict[str, Any], rows: pa.Table) -> Result:

@@ -83,7 +83,7 @@ def _savings(series: Series) -> Answer:
         for name, label in _CURVES.items()
     ]
     notes = [f"the curves are means over {duration(step)}."]
-    # What is said in words is the headline: the talk's count, of the full hours.
+    # The note is the headline: the talk's count, of the full hours.
     saved = sharing_savings(tasks)
     if saved["saved_share"] is not None:
         notes.insert(

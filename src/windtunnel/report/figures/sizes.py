@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from windtunnel.report.figures.sources import Look, Series
 
 
-#: What is said of a trace whose gangs are drawn by the GPUs of one task.
+#: The note on a trace whose gangs are drawn by the GPUs of one task.
 _OF_A_TASK = "its jobs are gangs, drawn by the GPUs of one task, as the published figure does."
-#: What is said where GPU time is of the source's run times.
+#: The note where GPU time is of the source's run times.
 _SOURCE_RUN = "GPU time is of the source's own run times, not recomputed from the times."
 
 
