@@ -45,7 +45,7 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
         "loads": ["recorded" if load is None else load],
         "seeds": [bench.source.seed],
         "options": {
-            **_said_by_site(bench.site),
+            **_site_options(bench.site),
             "oversize": scheduler.oversize,
             "incomplete": scheduler.incomplete,
             **({} if scheduler.sharing is None else {"sharing": scheduler.sharing}),
@@ -55,16 +55,16 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value != []}
 
 
-def _said_by_site(site: Conditions) -> dict[str, Any]:
+def _site_options(site: Conditions) -> dict[str, Any]:
     """Return what a site file says that no control of the lab does, by option."""
-    said = {}
+    options = {}
     for part in (site.site, site.scheduler):
         quiet = quiet_values(type(part))
         for name in fields_of(type(part)):
             value = getattr(part, name)
             if name not in _CONTROLS and value != quiet[name]:
-                said[name] = list(value) if isinstance(value, tuple) else value
-    return said
+                options[name] = list(value) if isinstance(value, tuple) else value
+    return options
 
 
 def _cluster(bench: Bench, setup: Setup) -> str:

@@ -48,12 +48,12 @@ class Setup:
 
     def scheduled_by(self, scheduler: Scheduler) -> Setup:
         """Return it with what a scheduler says, as far as there are controls for it."""
-        said = {
+        stated = {
             "queueing": (scheduler.queueing, queueing_rules()),
             "placement": (scheduler.placement, placements()),
             "sharing": (scheduler.sharing, sharing_rules()),
         }
-        known = {name: value for name, (value, words) in said.items() if value in words}
+        known = {name: value for name, (value, words) in stated.items() if value in words}
         one, two = self.policies
         if scheduler.policy in fast_policies() and scheduler.policy != one:
             one, two = scheduler.policy, one if scheduler.policy == two else two
