@@ -65,10 +65,10 @@ class FlightRequest:
         if not is_site_file(fields.get("cluster")):
             return cls(wanted, policies, Conditions().having(**fields))
         base = read_site(fields.pop("cluster"))
-        said = {name: value for name, value in fields.items() if value != QUIET[name]}
+        stated = {name: value for name, value in fields.items() if value != QUIET[name]}
         if not is_typed("policy", "policies"):
             policies = [base.scheduler.policy]
-        return cls(wanted, policies, base.having(**said))
+        return cls(wanted, policies, base.having(**stated))
 
     def resolved(self) -> list[Conditions]:
         """Return the conditions of each run, with every word replaced by what it stands for.

@@ -170,9 +170,9 @@ def model_from(name: str | None, asked: dict[str, Any]) -> LlmModel:
     Raises:
         SpecError: the file or a value is wrong.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
-    model = rooms.synthetic_llm() if name is None else rooms.read_llm_model(name)
+    model = serving.synthetic_llm() if name is None else serving.read_llm_model(name)
     return model.but(**{key: asked[key] for key in ENGINE if asked.get(key) is not None})
 
 
@@ -183,7 +183,7 @@ def setups_from(asked: dict[str, Any]) -> list[LlmSetup]:
         SpecError: a model's file is wrong, or its costs do not go with a degree.
         click.UsageError: a list cannot be read.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     setups = []
     for name in asked["models"] or (None,):
@@ -193,7 +193,7 @@ def setups_from(asked: dict[str, Any]) -> list[LlmSetup]:
             for ratio in _ratios(asked["split_ratio"]) or (None,):
                 made = at_degree if ratio is None else _split(at_degree, *ratio)
                 setups += [
-                    rooms.LlmSetup(_named(name, degree, ratio), made, rule.strip())
+                    serving.LlmSetup(_named(name, degree, ratio), made, rule.strip())
                     for rule in asked["dispatch"].split(",")
                 ]
     return setups
@@ -237,13 +237,13 @@ def requests_from(trace: str, asked: dict[str, Any]) -> RequestTrace:
         TraceError: it cannot be read, or tells no tokens.
         click.UsageError: a file of lengths is to be served as it is.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     try:
-        requests = rooms.read_requests(Path(trace))
+        requests = serving.read_requests(Path(trace))
     except OSError as error:
         raise TraceError(trace, "a readable file", hint=str(error)) from error
-    if isinstance(requests, rooms.MinuteCounts) or not len(requests.prompt_tokens):
+    if isinstance(requests, serving.MinuteCounts) or not len(requests.prompt_tokens):
         raise TraceError(trace, "requests with prompt and output tokens")
     rate, duration = asked["rate"], asked["duration"]
     if requests.format == "lengths" or duration is not None:
@@ -252,7 +252,7 @@ def requests_from(trace: str, asked: dict[str, Any]) -> RequestTrace:
                 f"{requests.name}: expected --rate and --duration, to draw requests of its lengths."
             )
         cv = asked["cv"]
-        process = rooms.Gamma(rate, cv) if cv else rooms.Deterministic(rate)
+        process = serving.Gamma(rate, cv) if cv else serving.Deterministic(rate)
         return requests.drawn(process, duration, asked["seed"] or 0)
     return requests if rate is None else requests.at_rate(rate)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MARKS = (40, 60, 80, 90)
 _MEANING = (
     "Arrived: GPU demand in percent of the GPUs; ± is a standard deviation over seeds. frag@80: "
-    "fragments in percent of the free GPUs when 80 % had arrived; a fragment is free room that a "
-    "job drawn from the trace could not use."
+    "fragments in percent of the free GPUs when 80 % had arrived; a fragment is free capacity that "
+    "a job drawn from the trace could not use."
 )
 
 

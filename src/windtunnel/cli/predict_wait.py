@@ -88,9 +88,9 @@ def wait(
         test = wait_backtest(history, coverage=coverage, held_back=held_back, until=when)
     forecast = history.predict(request, test.level_at(when))
     among |= {} if time_limit is None else {"time_limit": f"{time_limit:g} s"}
-    said = {name.replace("_", " "): word for name, word in among.items() if word is not None}
+    chosen = {name.replace("_", " "): word for name, word in among.items() if word is not None}
     answer = wait_answer(request, forecast, test, opened)
-    answer.notes[:0] = [f"Among jobs of {name} {clean(word)}." for name, word in said.items()]
+    answer.notes[:0] = [f"Among jobs of {name} {clean(word)}." for name, word in chosen.items()]
     return answer.with_data(
         {"trace": trace_data(opened), "among": among, **wait_data(request, forecast, test)}
     )

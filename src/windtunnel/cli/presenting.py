@@ -109,9 +109,9 @@ def present(
     if out is not None:
         _write(result, out, command)
     if as_json:
-        said: dict[str, Any] = {"headline": result.headline} if result.headline else {}
-        said |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
-        print_json({**said, **result.data, "command": command})
+        answer: dict[str, Any] = {"headline": result.headline} if result.headline else {}
+        answer |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
+        print_json({**answer, **result.data, "command": command})
         return
     where = ""
     if out is not None:

@@ -61,12 +61,12 @@ def as_typed(trace: str, cluster: str | None, slurm_conf: str | None, **fields: 
 
     if cluster is None and slurm_conf is None:
         cluster = site_beside(trace)
-    said = {name: value for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
     if slurm_conf is not None:
-        said = {"slurm_conf": slurm_conf, "policy": "slurm"} | said
+        given = {"slurm_conf": slurm_conf, "policy": "slurm"} | given
     if cluster is not None and is_site_file(cluster):
-        return read_site(cluster).having(**said)
-    return Conditions().having(cluster=cluster, **said)
+        return read_site(cluster).having(**given)
+    return Conditions().having(cluster=cluster, **given)
 
 
 def site_beside(trace: str) -> str | None:
@@ -176,7 +176,7 @@ def refuse_unlike(verdict: Verdict | None, *, anyway: bool) -> list[str]:
         What to mind.
 
     Raises:
-        SpecError: the replay fails, and nobody said ``--anyway``.
+        SpecError: the replay fails, without ``--anyway``.
     """
     from windtunnel.report.validation_report import failure_words
 

@@ -188,7 +188,7 @@ def simulate(**asked: Any) -> Result:
 @presented((".json",), "Write the placement.", metavar="FILE.json", reads="")
 def search(**asked: Any) -> Result:
     """Search the placement that serves the workload best, and tell what it is worth."""
-    from windtunnel import serving as rooms
+    from windtunnel import serving as api
     from windtunnel.serving.search.policies import search as find
 
     spec, profile, drawn = drawn_from(asked)
@@ -207,7 +207,7 @@ def search(**asked: Any) -> Result:
         )
 
     def worth(requests: Workload) -> dict[str, Any]:
-        run = rooms.simulate(found.placement, requests, profile, overheads=spec.overheads)
+        run = api.simulate(found.placement, requests, profile, overheads=spec.overheads)
         return run.metrics(asked["warm_up"])
 
     figures = worth(drawn)
@@ -243,7 +243,7 @@ def _unseen(test: dict[str, Any]) -> str:
 def _served(
     where: Placed, spec: WorkloadSpec, costs: tuple[Workload, Profile], asked: dict[str, Any]
 ) -> ServingOutcome:
-    from windtunnel import serving as rooms
+    from windtunnel import serving as api
     from windtunnel.serving.simulate import DELAYS
 
     budget = None if asked["mem_gib"] is None else asked["mem_gib"] * GIB
@@ -252,18 +252,18 @@ def _served(
         if asked["simulator"] != "immediate":
             raise click.UsageError("--policy sr-replace: expected the immediate simulator.")
         switch = None if asked["free_switch"] else switch_from(asked)
-        return rooms.simulate_schedule(
+        return api.simulate_schedule(
             where.schedule, *costs, switch=switch, dispatch=asked["dispatch"], **shared
         )
     if asked["simulator"] == "batching":
-        return rooms.simulate_batches(where.placement, *costs, **shared)
+        return api.simulate_batches(where.placement, *costs, **shared)
     if asked["simulator"] == "events":
         # The published event simulator has delays where the immediate one has a fixed overhead.
         name = spec.overheads
         if name in DELAYS:
-            shared["overheads"] = rooms.Overheads(0.009 if name == "alpaserve" else 0.0)
+            shared["overheads"] = api.Overheads(0.009 if name == "alpaserve" else 0.0)
             shared["delays"] = DELAYS[name]
-        return rooms.simulate_events(where.placement, *costs, seed=spec.seed, **shared)
-    return rooms.simulate(
+        return api.simulate_events(where.placement, *costs, seed=spec.seed, **shared)
+    return api.simulate(
         where.placement, *costs, dispatch=asked["dispatch"], seed=spec.seed, **shared
     )

@@ -39,11 +39,11 @@ def capacity(**asked: Any) -> Result:
 
     The number found suffices and one fewer, searched too, does not.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     spec, profile, drawn = drawn_from(asked)
     with progress("Searching") as done:
-        found = rooms.fewest_gpus(
+        found = serving.fewest_gpus(
             drawn,
             profile,
             asked["attainment"],
@@ -53,7 +53,7 @@ def capacity(**asked: Any) -> Result:
             **effort_from(asked, done),
         )
     placement = found.found.placement
-    run = rooms.simulate(placement, drawn, profile, overheads=spec.overheads)
+    run = serving.simulate(placement, drawn, profile, overheads=spec.overheads)
     figures = run.metrics(asked["warm_up"])
     tried = [{"gpus": n, "slo_attainment": share} for n, share in sorted(found.tried.items())]
     rows = [[str(one["gpus"]), cell(one["slo_attainment"])] for one in tried]
@@ -87,16 +87,16 @@ def fleet(*, fleet: str, **asked: Any) -> Result:
     dispatch, ttft, tpot and e2e if wanted. Its workload names a file of models of fixed latency,
     which are placed in groups.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
-    spec = rooms.read_fleet(fleet)
+    spec = serving.read_fleet(fleet)
     others: dict[str, Any] = {}
     if spec.workload is not None:
         profile = spec.workload.read_profile()
         others = {"workload": spec.workload.draw(profile), "profile": profile}
         others |= {"mem_budget": asked["mem_gib"] * GIB, "overheads": spec.workload.overheads}
     with progress("Searching") as done:
-        found = rooms.search_fleet(
+        found = serving.search_fleet(
             asked["gpus"], spec.llms, policy=asked["policy"], on_done=done, **others
         )
     from windtunnel.report.serving_page import fleet_result

@@ -66,15 +66,15 @@ def llm(*, trace: str, requests_out: Path | None, **asked: Any) -> Result:
     Tells time to first token, time per output token, gaps between tokens, end-to-end latency,
     goodput under the SLOs given, and energy where the model's file tells power.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     check_out(requests_out, (".csv", ".csv.gz", ".parquet"), trace, "--requests")
     requests, model = requests_from(trace, asked), model_from(asked["model"], asked)
-    run = rooms.simulate_llm(requests, model, asked["replicas"], asked["dispatch"])
+    run = serving.simulate_llm(requests, model, asked["replicas"], asked["dispatch"])
     slo = slos_from(asked)
     figures = run.metrics(**slo, **prices_from(asked))
     rates = _rates(asked["rates"], requests) if asked["rates"] or is_typed("out") else []
-    by_rate = rooms.goodput_by_rate(
+    by_rate = serving.goodput_by_rate(
         requests, model, rates, replicas=asked["replicas"], dispatch=asked["dispatch"], **slo
     ) if rates else []  # fmt: skip
     if requests_out is not None:
@@ -130,13 +130,13 @@ def llm_capacity(*, trace: str, **asked: Any) -> Result:
     With --ttft alone: P99 time to the first token <= --ttft. Of several set-ups (models, --tp,
     --split-ratio, --dispatch) the cheapest comes first.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     limits = _limits(asked)
     requests = requests_from(trace, asked)
     setups, prices = setups_from(asked), prices_from(asked)
     with progress("Searching") as done:
-        choices = rooms.llm_choices(
+        choices = serving.llm_choices(
             requests, setups, limits, cheapest=asked["cheapest"],
             max_replicas=asked["max_replicas"], on_done=done, **prices,
         )  # fmt: skip
@@ -233,7 +233,7 @@ def llm_sweep(*, trace: str, **asked: Any) -> Result:
     Without --over it is a what-if: every set-up is held against the first. --over rate brings the
     same requests faster or slower. Tells latency, goodput, GPUs, kWh, carbon and money of each.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
     from windtunnel.report.llm_sweep_page import llm_sweep_result
 
     over = {axis.name: axis.values for axis in asked["over"]}
@@ -241,7 +241,7 @@ def llm_sweep(*, trace: str, **asked: Any) -> Result:
     requests, setups = requests_from(trace, asked), setups_from(asked)
     points = len(setups) * (sum(map(len, over.values())) or 1)
     with progress("Serving", total=points) as done:
-        rows = rooms.llm_sweep(
+        rows = serving.llm_sweep(
             requests, setups, over, asked["replicas"], on_done=done, **slo, **prices
         )
     return llm_sweep_result(requests, rows, slo)

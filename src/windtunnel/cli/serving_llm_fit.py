@@ -78,11 +78,11 @@ def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any)
 def _from_iterations(
     file: str, asked: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, LlmModel]]:
-    from windtunnel import serving as rooms
+    from windtunnel import serving
     from windtunnel.serving.llm_fit import fit_figures
 
     try:
-        fits = rooms.fit_llms(file, asked["form"], asked["weights"], asked["held_back"])
+        fits = serving.fit_llms(file, asked["form"], asked["weights"], asked["held_back"])
     except OSError as error:
         raise TraceError(file, "a readable CSV of iterations", hint=str(error)) from error
     if all(fit.error for fit in fits.values()):
@@ -103,13 +103,13 @@ def _model(fit: LlmFit, asked: dict[str, Any]) -> LlmModel:
 
 
 def _from_log(file: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, LlmModel]]:
-    from windtunnel import serving as rooms
+    from windtunnel import serving
     from windtunnel.serving.llm_files import with_cost
 
     if asked["model"] is None:
         raise click.UsageError("a request log: expected --model ENGINE.toml, too.")
-    start = with_cost(asked["model"], rooms.synthetic_llm().cost, only_if_missing=True)
-    found = rooms.fit_log(file, start)
+    start = with_cost(asked["model"], serving.synthetic_llm().cost, only_if_missing=True)
+    found = serving.fit_log(file, start)
     model = changed(found.model, gpus=start.gpus)
     held = found.held_back
     row = {
@@ -159,9 +159,9 @@ def llm_replay(*, log: str, model: str, **asked: Any) -> Result:
     LOG.jsonl has a line a request: input_toks, output_toks, queued_ts, first_token_ts and
     last_token_ts (s); a request arrives when it was queued.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
-    found = rooms.replay_log(log, model_from(model, asked))
+    found = serving.replay_log(log, model_from(model, asked))
     from windtunnel.report.llm_result import replay_result
 
     return replay_result(found)

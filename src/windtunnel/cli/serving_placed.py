@@ -81,7 +81,7 @@ def placed(
     Raises:
         click.UsageError: neither or both are given, or no GPUs.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     file, policy, gpus = asked["placement"], asked["policy"], asked["gpus"]
     if (file is None) == (policy is None):
@@ -94,10 +94,10 @@ def placed(
     if policy.startswith("sr-replace"):
         length = _stretch(policy)
         refuse_large(asked | {"policy": "sr", "refine": 0}, drawn, profile, length)
-        schedule = rooms.search_schedule(drawn, profile, gpus, length, **effort | {"refine": 0})
+        schedule = serving.search_schedule(drawn, profile, gpus, length, **effort | {"refine": 0})
         return Placed(policy, schedule.placements[0], schedule)
     refuse_large(asked, drawn, profile)
-    found = rooms.search(drawn, profile, gpus, policy, group=degrees(asked["group"]), **effort)
+    found = serving.search(drawn, profile, gpus, policy, group=degrees(asked["group"]), **effort)
     return Placed(policy, found.placement, None, found.simulations)
 
 

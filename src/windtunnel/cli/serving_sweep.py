@@ -109,7 +109,7 @@ def sweep(**asked: Any) -> Result:
 
     Candidates are policies, which place anew at every point, and placements that stay.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     spec = spec_from(asked)
     policies = asked["policies"] or (() if asked["files"] else ("sr", "mp-search"))
@@ -118,7 +118,7 @@ def sweep(**asked: Any) -> Result:
     over = {axis.name: axis.values for axis in asked["over"]}
     points = len(candidates) * (1 + sum(len(values) for values in over.values()))
     with progress("Serving", total=points) as done:
-        found = rooms.sweep(
+        found = serving.sweep(
             spec,
             asked["gpus"],
             over,
@@ -161,20 +161,20 @@ def replace(**asked: Any) -> Result:
     served twice, once with free changes that empty every queue (Clockwork++), and once with work
     under way finished first and weights loaded.
     """
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
     spec, profile, drawn = drawn_from(asked)
     shared = {"mem_budget": asked["mem_gib"] * GIB, "overheads": spec.overheads}
     switch = switch_from(asked)
     with progress("Placing") as done:
-        once = rooms.search(drawn, profile, asked["gpus"], asked["policy"], refine=0, **shared)
-        schedule = rooms.search_schedule(
+        once = serving.search(drawn, profile, asked["gpus"], asked["policy"], refine=0, **shared)
+        schedule = serving.search_schedule(
             drawn, profile, asked["gpus"], asked["every"], asked["policy"], on_done=done, **shared
         )
     runs: dict[str, ServingOutcome] = {
-        "once": rooms.simulate(once.placement, drawn, profile, **shared),
-        "anew_free": rooms.simulate_schedule(schedule, drawn, profile, **shared),
-        "anew_paid": rooms.simulate_schedule(schedule, drawn, profile, switch=switch, **shared),
+        "once": serving.simulate(once.placement, drawn, profile, **shared),
+        "anew_free": serving.simulate_schedule(schedule, drawn, profile, **shared),
+        "anew_paid": serving.simulate_schedule(schedule, drawn, profile, switch=switch, **shared),
     }
     figures = {name: run.metrics(asked["warm_up"]) for name, run in runs.items()}
     title = f"{count(len(drawn))} requests, {asked['gpus']} GPUs, {asked['policy']}"
@@ -218,17 +218,17 @@ def evaluate(*, cases: str, profile: str | None, overheads: str, warm_up: float)
     """
     from pathlib import Path
 
-    from windtunnel import serving as rooms
+    from windtunnel import serving
 
-    asked = rooms.read_cases(cases)
+    asked = serving.read_cases(cases)
     if profile is None:
         beside = Path(cases).parent / PROFILE
         profile = str(beside) if beside.is_file() else "synthetic"
-    costs = rooms.synthetic_profile() if profile == "synthetic" else rooms.read_profile(profile)
+    costs = serving.synthetic_profile() if profile == "synthetic" else serving.read_profile(profile)
     found = []
     with progress("Serving", total=len(asked)) as done:
         for case in asked:
-            found.append(rooms.evaluate(case, costs, overheads=overheads, warm_up=warm_up))
+            found.append(serving.evaluate(case, costs, overheads=overheads, warm_up=warm_up))
             done("case")
     apart = [abs(row["difference"]) for row in found if row["difference"] is not None]
     data: dict[str, Any] = {

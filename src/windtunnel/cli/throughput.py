@@ -108,13 +108,15 @@ def _measured(found: Sequence[PredictionError]) -> Table:
     rows = []
     for one in found:
         numbers: tuple[str, ...] = ("", "", "")
-        said = ""
+        verdict = ""
         if one.mean_percent is not None:
             errors = (one.mean_percent, one.max_percent, one.bias_percent)
             numbers = tuple(f"{number:.1f}" for number in errors)
-            said = "trusted" if one.trusted else "refused"
+            verdict = "trusted" if one.trusted else "refused"
         nodes = "several" if one.several_nodes else "one"
-        rows.append((one.model, one.plan, nodes, said, one.worst or "", str(one.points), *numbers))
+        rows.append(
+            (one.model, one.plan, nodes, verdict, one.worst or "", str(one.points), *numbers)
+        )
     headings = ("model", "plan", "nodes", "predictions", "worst at", "points", "mean", "largest")
     return table_of((*headings, "bias"), rows, texts=4)
 

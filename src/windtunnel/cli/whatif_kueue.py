@@ -165,7 +165,7 @@ def _answer(
     if found.lost:
         cautions.append(
             f"{plural(found.lost, 'pod')} of admitted workloads stand on domains that no Node of "
-            "the manifests has: their room is counted as free."
+            "the manifests has: what they hold is counted as free."
         )
     return Result(
         title=f"What if: {name}",
@@ -248,7 +248,7 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
             for of in found.room
         ]  # fmt: skip
         columns = ("flavor", "resource", "asked for", "owned", "free now", "at most ever")
-        caption = f"Room of {clean(found.queue)}"
+        caption = f"Quota of {clean(found.queue)}"
         yield Part(caption, "", [(caption, table_of(columns, rows, texts=1))])
     if quotas:
         least = [
