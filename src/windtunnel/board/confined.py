@@ -297,43 +297,45 @@ class ConfinedDecisions(Confined):
         request |= {name: [job.number for job in jobs] for name, jobs in lists.items()}
         self.process.put(request)
         walk: Any = iter(())
-        while (said := self.process.get())["is"] != "answer":
-            if said["is"] == "decision":
-                yield self._decision(said)
-                states = [] if "job" not in said else [self._state(self._known[said["job"]])]
+        while (message := self.process.get())["is"] != "answer":
+            if message["is"] == "decision":
+                yield self._decision(message)
+                states = [] if "job" not in message else [self._state(self._known[message["job"]])]
                 self.process.put({"states": states})
-            elif said["question"] == "walk":
+            elif message["question"] == "walk":
                 walk = iter(queue.startable)
                 self.process.put({"answer": True})
-            elif said["question"] == "next":
+            elif message["question"] == "next":
                 job = next(walk, None)
                 self.process.put({"answer": None if job is None else job.number})
             else:
-                self.process.put({"answer": self._answer(said, cluster)})
+                self.process.put({"answer": self._answer(message, cluster)})
 
-    def _decision(self, said: dict[str, Any]) -> Any:
-        if said["what"] == "wake":
-            return Wake(float(said["at"]))
-        job = self._job(said["job"])
-        if said["what"] == "preempt":
+    def _decision(self, message: dict[str, Any]) -> Any:
+        if message["what"] == "wake":
+            return Wake(float(message["at"]))
+        job = self._job(message["job"])
+        if message["what"] == "preempt":
             return Preempt(job)
-        where = said["where"] and [tuple(pair) for pair in said["where"]]
-        return Start(job, where) if said["what"] == "start" else Move(job, where)
+        where = message["where"] and [tuple(pair) for pair in message["where"]]
+        return Start(job, where) if message["what"] == "start" else Move(job, where)
 
-    def _answer(self, said: dict[str, Any], cluster: Any) -> Any:
+    def _answer(self, message: dict[str, Any], cluster: Any) -> Any:
         """Return the answer to a question about the cluster."""
-        question = said["question"]
+        question = message["question"]
         if question == "running":
             return [job.number for job in cluster.running]
         if question in _PLAIN:
             return getattr(cluster, question)
         if question == "fit":
-            asked = said["gpus"] if "gpus" in said else self._job(said["job"])
-            others = [self._job(number) for number in said["without"]]
-            return cluster.fit(asked, said["types"], others)
-        job = self._job(said["job"])
+            asked = message["gpus"] if "gpus" in message else self._job(message["job"])
+            others = [self._job(number) for number in message["without"]]
+            return cluster.fit(asked, message["types"], others)
+        job = self._job(message["job"])
         if question == "start":
-            return cluster.start(job, said["where"] and [tuple(pair) for pair in said["where"]])
+            return cluster.start(
+                job, message["where"] and [tuple(pair) for pair in message["where"]]
+            )
         if question == "where":
             return cluster.where(job)
         return cluster.demand_class(job)

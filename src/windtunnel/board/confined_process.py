@@ -34,10 +34,10 @@ _FORBIDDEN: tuple[str, ...] = (
 _DECIDING: tuple[str, ...] = (
     *("open", "os.", "import", "_thread.start_new_thread", "glob.", "tempfile.", "pathlib."),
 )
-#: Rooms of windtunnel that make jobs or fly them.
-_ROOMS: tuple[str, ...] = tuple(
-    f"windtunnel.{room}"
-    for room in ("board", "traces", "study", "report", "cli", "lab", "testing", "rl")
+#: Packages of windtunnel that make jobs or fly them.
+_PACKAGES: tuple[str, ...] = tuple(
+    f"windtunnel.{package}"
+    for package in ("board", "traces", "study", "report", "cli", "lab", "testing", "rl")
 )
 #: Address space over what the process has before it knows the policy, bytes.
 _MEMORY = 2 << 30
@@ -97,7 +97,7 @@ class Guard:
             self.caught(f"{event}{what[:80]}")
         elif event == "open" and not self.deciding and _writes(given):
             self.caught(f"opens {given[0]!r} to write")
-        elif event == "import" and str(given[0]).startswith(_ROOMS):
+        elif event == "import" and str(given[0]).startswith(_PACKAGES):
             self.caught(f"imports {given[0]}, which has the jobs")
 
     def caught(self, what: str) -> NoReturn:
