@@ -183,7 +183,7 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
             series at a time, drawn with the run's seed.
         workloads: kinds of work that are shifted, joined by ``|`` in words; () = all.
         fill: share of the GPUs that plans may fill: jobs spread over the good hours.
-        blind: every job takes its best time, whatever room is left by then.
+        blind: every job takes its best time, whatever is free by then.
     """
 
     OPTION: ClassVar[str] = "shift"

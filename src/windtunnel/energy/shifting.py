@@ -85,7 +85,7 @@ def cheapest_stretch(
     every: float | None = None,
     full: np.ndarray = _NEVER,
 ) -> tuple[tuple[float, float], ...]:
-    """Return the cheapest (start, end) before a deadline, earliest among equals; () = no room.
+    """Return the cheapest (start, end) before a deadline, earliest among equals; () = none fits.
 
     Args:
         series: what a kWh emits or costs over time.
@@ -119,7 +119,7 @@ def cheapest_stretch(
 def cheapest_pieces(
     series: Series, duration: float, earliest: float, deadline: float, full: np.ndarray = _NEVER
 ) -> tuple[tuple[float, float], ...]:
-    """Return the cheapest stretches that add up to the duration, neighbours joined; () = no room.
+    """Return the cheapest stretches that add up to the duration, neighbours joined; () = none fits.
 
     Args:
         series: what a kWh emits or costs over time.

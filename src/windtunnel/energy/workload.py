@@ -244,7 +244,7 @@ def job_named(
 
     Raises:
         SpecError: the file does not know it, it is ambiguous, or something is needed that neither
-            the user said nor the paper's jobs have.
+            the user gives nor the paper's jobs have.
     """
     name, _, rest = dataset.partition("/")
     rows = train.filter(pc.equal(train["dataset"], name))

@@ -143,23 +143,23 @@ def place_of(labels: dict[str, str]) -> Place:
     >>> place_of({"gpu": "3", "GPU_I_ID": "1", "Hostname": "n1", "pod": "a", "namespace": "x"})
     Place(node='n1', gpu='3/1', job_id='x/a')
     """
-    said = {name: value for name, value in labels.items() if value}
-    node = next((said[name] for name in NODE_LABELS if name in said), None)
-    device = _DEVICE.match(said.get("device", ""))
-    gpu = said.get("gpu", device[1] if device else None)
-    if gpu is not None and "GPU_I_ID" in said:
-        gpu = f"{gpu}/{said['GPU_I_ID']}"
-    return Place(None if node is None else _PORT.sub("", node), gpu, _job(said))
+    given = {name: value for name, value in labels.items() if value}
+    node = next((given[name] for name in NODE_LABELS if name in given), None)
+    device = _DEVICE.match(given.get("device", ""))
+    gpu = given.get("gpu", device[1] if device else None)
+    if gpu is not None and "GPU_I_ID" in given:
+        gpu = f"{gpu}/{given['GPU_I_ID']}"
+    return Place(None if node is None else _PORT.sub("", node), gpu, _job(given))
 
 
-def _job(said: dict[str, str]) -> str | None:
+def _job(given: dict[str, str]) -> str | None:
     for name in ("exported_hpc_job", "hpc_job"):
-        if name in said:
-            return said[name]
+        if name in given:
+            return given[name]
     for before in ("exported_", ""):
-        if f"{before}pod" in said:
-            space = said.get(f"{before}namespace")
-            pod = said[f"{before}pod"]
+        if f"{before}pod" in given:
+            space = given.get(f"{before}namespace")
+            pod = given[f"{before}pod"]
             return pod if space is None else f"{space}/{pod}"
     return None
 

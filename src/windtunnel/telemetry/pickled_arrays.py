@@ -60,11 +60,11 @@ def pickled_arrays(data: bytes, file: str) -> list[np.ndarray]:
     Raises:
         TraceError: it is anything else; nothing in it was run.
     """
-    said = symbols(data, file, ALLOWED)
-    if not isinstance(said, list | tuple):
+    items = symbols(data, file, ALLOWED)
+    if not isinstance(items, list | tuple):
         raise _odd(file, "It is no list.")
     found = []
-    for place, item in enumerate(said):
+    for place, item in enumerate(items):
         try:
             found.append(_values(item))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:

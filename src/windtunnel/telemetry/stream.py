@@ -26,7 +26,7 @@ _TABLE = "samples"
 
 
 class Source(Protocol):
-    """One way to read samples: what every format of this room implements.
+    """One way to read samples: what every format of this package implements.
 
     Attributes:
         size: bytes of its files on the disk.

@@ -64,8 +64,8 @@ class ValidatedCell:
 
 @lru_cache(maxsize=1)
 def _cells() -> tuple[_Cell, ...]:
-    room = resources.files("windtunnel.throughput")
-    raw = room.joinpath("morphling_validation.toml").read_bytes()
+    folder = resources.files("windtunnel.throughput")
+    raw = folder.joinpath("morphling_validation.toml").read_bytes()
     return tuple(msgspec.toml.decode(raw, type=_Cells, strict=False).cells)
 
 
