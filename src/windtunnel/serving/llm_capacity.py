@@ -113,11 +113,11 @@ def _check_refused(outcome: LlmOutcome, model: LlmModel) -> None:
     refused = int((outcome.replica < 0).sum())
     if refused:
         many = "request is" if refused == 1 else "requests are"
-        where, room = "kv_limit", str(model.kv_limit)
+        where, limit = "kv_limit", str(model.kv_limit)
         if model.engine is not None:
             engine = model.engine
-            where, room = "num_blocks", f"{engine.num_blocks} blocks of {engine.block_size} tokens"
-        raise SpecError(where, f"{refused} {many} larger than {room}.")
+            where, limit = "num_blocks", f"{engine.num_blocks} blocks of {engine.block_size} tokens"
+        raise SpecError(where, f"{refused} {many} larger than {limit}.")
 
 
 def _out_of_reach(asked: Limits, figures: Mapping[str, float | None], most: int) -> SpecError:

@@ -134,7 +134,7 @@ class Alone:
     def latencies(self, model: LlmModel) -> dict[str, np.ndarray] | None:
         """Return ``ttft``, ``tpot`` and ``e2e`` of each request, shape (n,), s.
 
-        Company only slows a request down, but for what it finds in a prefix cache: there, all that
+        Other requests only slow one down, but for what it finds in a prefix cache: there, all that
         another request has, too, is taken for found. None where that is no bound, as measured
         times need not rise with tokens.
         """

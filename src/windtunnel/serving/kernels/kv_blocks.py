@@ -273,14 +273,14 @@ class KvBlocks:
             self.hold_fresh += 1
             if row == self.holds.shape[0]:
                 with cython.gil:
-                    self.make_room()
+                    self.grow()
         self.cells[run, _HELD_BY] += 1
         self.holds[row, 0] = run
         self.holds[row, 1] = self.cells[run, _COUNT]
         self.holds[row, 2] = self.last[i]
         self.last[i] = row
 
-    def make_room(self) -> None:
+    def grow(self) -> None:
         """Give ``holds`` twice the rows."""
         rows = numpy.asarray(self.holds)
         self.holds = numpy.concatenate([rows, numpy.empty_like(rows)])

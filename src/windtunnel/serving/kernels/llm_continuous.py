@@ -43,7 +43,7 @@ def decode_all(f: LlmFleet, r: cython.longlong, slot: cython.longlong) -> cython
 
     Returns:
         How many were put aside, in ``f.aside``: those whose prompt is not done. ``f.running`` keeps
-        those that the batch had no room for.
+        those that did not fit the batch.
     """
     most: cython.longlong = f.most[r] // f.stages
     taken: cython.longlong = 0

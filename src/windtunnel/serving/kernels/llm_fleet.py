@@ -183,7 +183,7 @@ class LlmFleet:
     def _make_replicas(self) -> None:
         count, stages = self.replicas, self.stages
         slots = count * stages
-        room = max(1, min(int(numpy.max(self.most)) * stages, len(self.prompt)))
+        capacity = max(1, min(int(numpy.max(self.most)) * stages, len(self.prompt)))
         self.head = numpy.full(count, -1, dtype=numpy.int64)
         self.tail = numpy.full(count, -1, dtype=numpy.int64)
         self.waiting = numpy.zeros(count, dtype=numpy.int64)
@@ -191,12 +191,12 @@ class LlmFleet:
         self.tokens = numpy.zeros(count, dtype=numpy.int64)
         self.admitted = numpy.zeros(count, dtype=numpy.int64)
         self.blocked = numpy.zeros(count, dtype=numpy.uint8)
-        self.running = numpy.empty((count, room), dtype=numpy.int64)
+        self.running = numpy.empty((count, capacity), dtype=numpy.int64)
         self.num_running = numpy.zeros(count, dtype=numpy.int64)
         self.in_flight = numpy.zeros(count, dtype=numpy.int64)
         self.stage_free = numpy.zeros((count, stages))
-        self.batch = numpy.empty((slots, room), dtype=numpy.int64)
-        self.share = numpy.empty((slots, room), dtype=numpy.int64)
+        self.batch = numpy.empty((slots, capacity), dtype=numpy.int64)
+        self.share = numpy.empty((slots, capacity), dtype=numpy.int64)
         self.entries = numpy.zeros(slots, dtype=numpy.int64)
         self.planned = numpy.zeros(count, dtype=numpy.int64)
         self.begin = numpy.zeros(count)

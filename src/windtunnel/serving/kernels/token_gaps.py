@@ -7,7 +7,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
-#: Of a table's room, 2 to this power at most: beyond, gaps are distinguished less finely.
+#: Of a table's rows, 2 to this power at most: beyond, gaps are distinguished less finely.
 _MOST_BITS = cython.declare(cython.longlong, 19)
 #: Of a gap; the word that counts them has 63 bits.
 _MOST_PARTS = cython.declare(cython.double, 2.0**62)
@@ -23,7 +23,7 @@ class TokenGaps:
 
     Attributes:
         size: how many gaps.
-        bits: 2 to this power is the table's room.
+        bits: 2 to this power is the number of the table's rows.
         total: of all gaps, s.
         parts: of a second, by which gaps are kept apart: 2^44, far finer than clocks, or less where
             there are too many different ones for a table that is quick, or one is of days.
@@ -53,7 +53,7 @@ class TokenGaps:
         self.put(cython.cast(cython.longlong, gap * self.parts + 0.5), often)
         if 2 * self.size > self.rows.shape[0]:
             with cython.gil:
-                self.make_room()
+                self.grow()
 
     @compiled
     def put(self, parts: cython.longlong, often: cython.longlong) -> cython.void:
@@ -69,8 +69,8 @@ class TokenGaps:
             at = (at + 1) & last
         self.rows[at, 1] += often
 
-    def make_room(self) -> None:
-        """Move the gaps to a table of twice the room, or tell them apart less finely."""
+    def grow(self) -> None:
+        """Move the gaps to a table of twice the rows, or tell them apart less finely."""
         if self.bits == _MOST_BITS:
             self.coarsen()
             return
@@ -83,7 +83,7 @@ class TokenGaps:
         self.move(4)
 
     def move(self, divisor: int) -> None:
-        """Put the gaps into a table of the room there is, their parts divided and rounded."""
+        """Put the gaps into a table of ``bits``, their parts divided and rounded."""
         rows = numpy.asarray(self.rows)
         rows = rows[rows[:, 0] >= 0]
         rows[:, 0] = (rows[:, 0] + divisor // 2) // divisor

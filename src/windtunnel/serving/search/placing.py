@@ -38,8 +38,8 @@ def uniform(problem: Problem, gpus: int) -> Placement:
 def round_robin(problem: Problem, layout: Layout) -> Placement:
     """Return groups with models dealt in turn while they fit.
 
-    A model goes to the next group, from the last one used on, that has room and does not hold it
-    yet; dealing ends with a round in which no model finds one.
+    A model goes to the next group, from the last one used on, that it fits and that does not
+    hold it yet; dealing ends with a round in which no model finds one.
     """
     weights = [problem.weights(parallel) for parallel in layout]
     used = [0.0] * len(layout)

@@ -181,13 +181,13 @@ def _spread(program: LinearProgram, kind: _Kind, groups: np.ndarray, slots: np.n
 
 
 def _patterns(
-    sizes: Sequence[tuple[float, int]], room: float, parallel: Parallel
+    sizes: Sequence[tuple[float, int]], memory: float, parallel: Parallel
 ) -> list[tuple[int, ...]]:
     """Return the ways to fill a group to which nothing can be added, lexicographic.
 
     Args:
         sizes: weight and number of the models of each kind.
-        room: bytes a GPU.
+        memory: bytes a GPU.
         parallel: the configuration, for the error.
 
     Raises:
@@ -214,7 +214,7 @@ def _patterns(
             if n * weight <= left:
                 fill(at + 1, left - n * weight, (*held, n))
 
-    fill(0, room, ())
+    fill(0, memory, ())
     return found
 
 
