@@ -292,7 +292,7 @@ def forest(
 
 
 def boxes(
-    rows: Sequence[Mapping[str, Any]], value: Axis, names: Axis, *, lying: bool = True
+    rows: Sequence[Mapping[str, Any]], value: Axis, names: Axis, *, horizontal: bool = True
 ) -> list[Any]:
     """Return box plots: whiskers, a box from q1 to q3, the median, and the mean where there is one.
 
@@ -300,20 +300,20 @@ def boxes(
         rows: `BOX`, ``colour``, and perhaps ``mean``.
         value: the axis along the boxes, whatever its field.
         names: the axis of what they are of.
-        lying: along x.
+        horizontal: along x.
     """
     import altair as alt
 
     # A logarithmic axis has no 0: its edge stands for it.
     low = value.domain[0] if value.kind == "log" and value.domain else -math.inf
     source = data([{**row, **{key: max(row[key], low) for key in BOX}} for row in rows])
-    size = 8 if lying else 6
+    size = 8 if horizontal else 6
     paint = alt.Color("colour:N", scale=None, legend=None)
-    upright = {"color": INK[0], "orient": "vertical" if lying else "horizontal"}
+    upright = {"color": INK[0], "orient": "vertical" if horizontal else "horizontal"}
 
     def part(kind: str, start: str, end: str = "", *, style: Any, **more: Any) -> Any:
         along = replace(value, field=start, end=end)
-        axes = (along, names) if lying else (names, along)
+        axes = (along, names) if horizontal else (names, along)
         return mark(source, kind, *axes, style=style, **more)
 
     tick = {**upright, "thickness": 1, "size": size - 2}

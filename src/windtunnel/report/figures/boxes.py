@@ -11,7 +11,7 @@ from windtunnel.report.chart.axes import numbers, powers
 from windtunnel.report.chart.marks import BOX
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, counted, within
 from windtunnel.report.figures.durations import in_order
-from windtunnel.report.figures.panels import Plan, boxes, by_panel, framed, standing_boxes
+from windtunnel.report.figures.panels import Plan, boxes, by_panel, framed, vertical_boxes
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def clock_of(series: Series) -> str:
 def _hours_panel(rows: list[Row], look: Look, *, width: float, title: Any) -> Any:
     high = 1.05 * max(max(row["whisker_high"], row["mean"]) for row in rows)
     jobs, days = plural(rows[0]["jobs"], "job"), plural(rows[0]["n"], "day")
-    return standing_boxes(
+    return vertical_boxes(
         rows,
         look,
         value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),

@@ -1,9 +1,10 @@
 """Panels of figures: curves, steps, bars and boxes, and how several become one figure.
 
 Every panel takes ``rows`` of a figure's table, the ``look`` that gives colours and dashes, its
-``title`` as `heading` returned it, and the ``width`` of its plotting area, px (of lying bars and
-boxes with the names beyond `AXIS`). ``entries`` are the texts of its legend, by series (default:
-`with_n`), and ``all_names`` the names of all panels, so that they align (default: its own).
+``title`` as `heading` returned it, and the ``width`` of its plotting area, px (of horizontal bars
+and boxes with the names beyond `AXIS`). ``entries`` are the texts of its legend, by series
+(default: `with_n`), and ``all_names`` the names of all panels, so that they align (default: its
+own).
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def boxes(
     width: float,
     all_names: Sequence[str] | None = None,
 ) -> Any:
-    """Return a panel of lying box plots: whiskers, box from q1 to q3, median (`marks.BOX`).
+    """Return a panel of horizontal box plots: whiskers, box from q1 to q3, median (`marks.BOX`).
 
     Args:
         rows: `marks.BOX`.
@@ -274,7 +275,7 @@ def boxes(
     return over(*layers, width=width + AXIS - extent - 4, height=height, title=title)
 
 
-def standing_boxes(
+def vertical_boxes(
     rows: Sequence[Row],
     look: Look,
     *,
@@ -286,7 +287,7 @@ def standing_boxes(
     title: Any,
     width: float,
 ) -> Any:
-    """Return a panel of standing box plots, all of one trace, with a dot at each mean.
+    """Return a panel of vertical box plots, all of one trace, with a dot at each mean.
 
     Args:
         rows: as `boxes`, and ``mean``.
@@ -304,7 +305,7 @@ def standing_boxes(
         "entry", below, "ordinal", order=list(entries), grid=True, more={**apart, "ticks": False}
     )
     shown = _named(rows, entries, [look.colour(name)] * len(rows), (*marks.BOX, "mean"))
-    layers = marks.boxes(shown, replace(value, extent=AXIS - 18), across, lying=False)
+    layers = marks.boxes(shown, replace(value, extent=AXIS - 18), across, horizontal=False)
     return over(*layers, width=width, height=HEIGHT, title=title)
 
 
