@@ -18,7 +18,7 @@ from windtunnel.telemetry.dcgm import batch_of
 from windtunnel.telemetry.exposition import place_of
 from windtunnel.telemetry.sample_batches import BATCH_ROWS, OTHER_METRIC
 from windtunnel.traces.json_text import broken_json, json_bytes
-from windtunnel.traces.source import read_bytes, said
+from windtunnel.traces.source import plain_message, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -127,7 +127,7 @@ class PrometheusJson:
             raise TraceError(
                 self._file,
                 "an answer of Prometheus: {status, data: {resultType, result: [...]}}",
-                hint=f"{said(error)}.",
+                hint=f"{plain_message(error)}.",
             ) from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken_json(whole, self._file, error) from error

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windtunnel.errors import TraceError, quote
 from windtunnel.telemetry.pickled_arrays import pickled_arrays
-from windtunnel.traces.source import packed_bytes, said, short_name
+from windtunnel.traces.source import packed_bytes, plain_message, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,9 @@ def _saved(data: bytes, file: str) -> Iterator[_Curve]:
         arrays = _members(data, file)
     except (*_DAMAGED, ValueError, TypeError, SyntaxError, RuntimeError, EOFError) as error:
         raise TraceError(
-            file, "a whole .npz file of numbers", hint=f"It cannot be read ({said(error)})."
+            file,
+            "a whole .npz file of numbers",
+            hint=f"It cannot be read ({plain_message(error)}).",
         ) from error
     for name, value in arrays.items():
         stem, is_value, _ = name.rpartition("__x")

@@ -13,7 +13,7 @@ from windtunnel.arrow_csv import parsed_csv
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import MAX_LINE, not_utf8
 from windtunnel.traces.records import field_counts, line_numbers
-from windtunnel.traces.source import said
+from windtunnel.traces.source import plain_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,7 +141,7 @@ class RowParser:
                 self.file,
                 "well-formed delimited text",
                 row=block.line,
-                hint=f"From that line on: {said(error)}.",
+                hint=f"From that line on: {plain_message(error)}.",
             )
         texts = RowParser(self.file, self.names, ()).parse(block, skip_odd=skip_odd)
         self.skipped = len(lines) - texts.num_rows
@@ -156,7 +156,7 @@ class RowParser:
                     column=name,
                     value=texts[name][row].as_py(),
                 )
-        return TraceError(self.file, "well-formed delimited text", hint=f"({said(error)})")
+        return TraceError(self.file, "well-formed delimited text", hint=f"({plain_message(error)})")
 
 
 def _first_no_number(cells: pa.ChunkedArray) -> int | None:

@@ -23,7 +23,7 @@ from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import json_value
 from windtunnel.traces.layout import Layout, Rows, number, seconds, text, words
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, said, short_name, source_name
+from windtunnel.traces.source import plain_message, read_bytes, short_name, source_name
 from windtunnel.traces.tabular import parse_table
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
         raise TraceError(
             file,
             "a Batsim workload: {nb_res, jobs: [{id, subtime, res, profile}], profiles}",
-            hint=f"{said(error)}.",
+            hint=f"{plain_message(error)}.",
         ) from error
     if not workload.jobs:
         raise TraceError(file, "at least one job", hint="The list of jobs is empty.")

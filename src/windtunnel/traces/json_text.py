@@ -13,7 +13,7 @@ import msgspec
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import BOM, not_utf8
-from windtunnel.traces.source import said
+from windtunnel.traces.source import plain_message
 
 _BLANK = b" \t\r\n"
 
@@ -78,7 +78,9 @@ def _one_by_one(data: bytes, file: str) -> list[tuple[int, Any]]:
         try:  # stricter, as for a file of one value: half a surrogate pair is no text
             values.append((line, msgspec.json.decode(text[at:end])))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise TraceError(file, "valid JSON", row=line, hint=f"{said(error)}.") from error
+            raise TraceError(
+                file, "valid JSON", row=line, hint=f"{plain_message(error)}."
+            ) from error
         at = _skip(text, end)
     if not values:
         raise TraceError(file, "valid JSON", hint="It holds only blank lines.")
@@ -111,7 +113,7 @@ def broken_json(data: bytes, file: str, error: Exception) -> TraceError:
         except (ValueError, RecursionError):  # digits without end, brackets without end
             pass
     if bad is None:
-        return TraceError(file, "valid JSON", hint=f"{said(error)}.")
+        return TraceError(file, "valid JSON", hint=f"{plain_message(error)}.")
     end = bad.pos >= len(bad.doc.rstrip()) or "Unterminated" in bad.msg
     cut = " The file seems to be cut." if end else ""
     return TraceError(

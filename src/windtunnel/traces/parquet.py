@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.source import opened, read_bytes, said
+from windtunnel.traces.source import opened, plain_message, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,5 +124,5 @@ def check_growth(about: pq.FileMetaData, size: int, file: str) -> None:
 
 def damaged(file: str, error: Exception) -> TraceError:
     """Return the error for a file that Arrow cannot read."""
-    hint = f"It is cut or of another format ({said(error)})."
+    hint = f"It is cut or of another format ({plain_message(error)})."
     return TraceError(file, "a whole Parquet file", hint=hint)

@@ -23,7 +23,7 @@ from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.philly import ZONE
 from windtunnel.traces.philly_holdings import UNKNOWN, attempt_holdings, clock, not_before
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.source import plain_message, read_bytes, source_name
 from windtunnel.traces.wallclock import repeated_hour_note, to_utc
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _decoded(data: bytes, file: str) -> list[_Job]:
         raise TraceError(
             file,
             "a Philly job log: a list of {jobid, submitted_time, attempts, ...}",
-            hint=f"{said(error)}.",
+            hint=f"{plain_message(error)}.",
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise broken_json(data, file, error) from error

@@ -50,7 +50,7 @@ _PACKERS = {
 #: What was taken of a pipe to look at it, until the pipe is read.
 _TAKEN: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 #: Characters of another library's message that are shown.
-_SAID = 160
+_MESSAGE_CHARS = 160
 
 
 def source_name(path: str | Path) -> str:
@@ -81,17 +81,17 @@ def _as_text(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def said(error: Exception) -> str:
+def plain_message(error: Exception) -> str:
     r"""Return another library's words as they may stand in a message: one line, plain, short.
 
     They quote the file, and a file may hold anything.
 
-    >>> said(ValueError("bad\x1b[31m\nmore"))
+    >>> plain_message(ValueError("bad\x1b[31m\nmore"))
     'bad\\x1b[31m'
     """
     line = str(error).partition("\n")[0].rstrip(".")
-    plain = escaped(line[: 2 * _SAID])
-    return plain if len(plain) <= _SAID else f"{plain[: _SAID - 3]}..."
+    plain = escaped(line[: 2 * _MESSAGE_CHARS])
+    return plain if len(plain) <= _MESSAGE_CHARS else f"{plain[: _MESSAGE_CHARS - 3]}..."
 
 
 def escaped(text: str) -> str:
@@ -122,7 +122,7 @@ def packed_bytes(path: str | Path) -> bytes:
     """Return what `read_bytes` does, but an archive as it is.
 
     Raises:
-        TraceError: as there, less what is said of archives.
+        TraceError: as there, except for archives.
     """
     name = source_name(path)
     with _open(path) as raw:

@@ -20,7 +20,7 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
 from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.records import field_counts, line_numbers, locate
-from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.source import plain_message, read_bytes, source_name
 from windtunnel.traces.wallclock import OddTimeError, first_failure, read_times
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def _explain(
     found = field_counts(body, delimiter, quoted=quoted)
     wrong = np.flatnonzero(found != len(names))
     if len(wrong) == 0:
-        return TraceError(file, "well-formed delimited text", hint=f"({said(error)})")
+        return TraceError(file, "well-formed delimited text", hint=f"({plain_message(error)})")
     first = int(wrong[0])
     hint = f"{len(wrong):,} rows differ from the header." if len(wrong) > 1 else ""
     if first == len(found) - 1 and found[first] < len(names):

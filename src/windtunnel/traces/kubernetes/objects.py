@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.source import said
+from windtunnel.traces.source import plain_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +123,7 @@ class Place:
                 self.file,
                 f"a Kubernetes object of kind {what}",
                 row=self.line,
-                hint=f"{said(error)}, in object {self.number:,} of the file.",
+                hint=f"{plain_message(error)}, in object {self.number:,} of the file.",
             ) from error
 
     def amounts(self, read: Callable[[], dict[str, Decimal]], column: str) -> dict[str, Decimal]:

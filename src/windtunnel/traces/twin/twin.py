@@ -14,7 +14,7 @@ import msgspec
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.toml_file import toml_key, toml_value
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, said, short_name, source_name
+from windtunnel.traces.source import plain_message, read_bytes, short_name, source_name
 from windtunnel.traces.target import in_one_piece
 from windtunnel.traces.twin import sample
 from windtunnel.traces.twin.model import (
@@ -264,9 +264,11 @@ class Twin(Statistics, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
             return msgspec.convert(data, cls)
         except (msgspec.ValidationError, SpecError, RecursionError) as error:
             expected = "a twin as `windtunnel fit` writes it"
-            raise TraceError(file, expected, hint=f"{said(error)}.") from error
+            raise TraceError(file, expected, hint=f"{plain_message(error)}.") from error
         except ValueError as error:  # of any of the parsers; half a surrogate pair; endless digits
-            raise TraceError(file, "a twin as TOML or JSON", hint=f"{said(error)}.") from error
+            raise TraceError(
+                file, "a twin as TOML or JSON", hint=f"{plain_message(error)}."
+            ) from error
 
 
 def _looks_like_twin(head: bytes) -> bool:
