@@ -137,7 +137,7 @@ def batsim_losses(jobs: pa.Table) -> tuple[str, ...]:
             "free from its start to its end."
         )
     start, run, end = map(given.floats, ("start_time", "duration", "end_time"))
-    said = (
+    changes = (
         (
             np.isin(given.status, _MERGED),
             (
@@ -157,7 +157,7 @@ def batsim_losses(jobs: pa.Table) -> tuple[str, ...]:
             ),
         ),
     )
-    return (*losses, *counted(said))
+    return (*losses, *counted(changes))
 
 
 def _columns(given: Outgoing) -> dict[str, Sequence[Any]]:

@@ -112,7 +112,7 @@ def job_trace(
     return Trace(jobs, replace(metadata, **about), **(beside or {}))
 
 
-def counted(said: Iterable[tuple[Any, str]]) -> list[str]:
+def counted(entries: Iterable[tuple[Any, str]]) -> list[str]:
     """Return a sentence for each count, or mask that is counted, that is not 0: words: count."""
-    counts = ((int(np.sum(count)), words) for count, words in said)
+    counts = ((int(np.sum(count)), words) for count, words in entries)
     return [f"{words}: {count:,}." for count, words in counts if count]

@@ -100,10 +100,10 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
         name = name.with_seed(options.pop("seed"))
     way = _way(name.base, format, is_name=isinstance(spec, str))
     check_options(way.function, options, where=way.where, skip=way.skip)
-    said, cuts = name.options(way.function, way.skip)
-    for word in said.keys() & options.keys():
+    settings, cuts = name.options(way.function, way.skip)
+    for word in settings.keys() & options.keys():
         raise SpecError(f"{name.base}:{word}", "stands in the name and is an option; say it once.")
-    return cut_trace(way.open(options | said), cuts)
+    return cut_trace(way.open(options | settings), cuts)
 
 
 def _way(text: str, reader: str | None, *, is_name: bool) -> _Way:

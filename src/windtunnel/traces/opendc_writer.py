@@ -130,7 +130,7 @@ def opendc_losses(jobs: pa.Table, *, metadata: TraceMetadata | None = None) -> t
     counts = [np.nan_to_num(whole.floats(name)) for name in ("num_gpus", "num_cpus")]
     mib = whole.floats("mem_gib") * _MIB_PER_GIB
     amounts = (whole.floats("num_gpus"), whole.floats("num_cpus"), mib)
-    said = (
+    changes = (
         (len(given) - len(whole), "Jobs without a submission time or a duration, left out"),
         (
             np.any([np.rint(t) / _MS_PER_S != t / _MS_PER_S for t in times], axis=0),
@@ -150,7 +150,7 @@ def opendc_losses(jobs: pa.Table, *, metadata: TraceMetadata | None = None) -> t
             "Jobs with several fragments, written as one of the same mean",
         ),
     )
-    return (*losses, *counted(said))
+    return (*losses, *counted(changes))
 
 
 def _complete(jobs: pa.Table) -> Any:

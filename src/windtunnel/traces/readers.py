@@ -139,9 +139,9 @@ def reader_for(path: Path, head: bytes) -> Reader:
     by_ending = [candidate for candidate in fits if candidate.sniff is None]
     if by_ending:
         return max(by_ending, key=lambda r: max(len(e) for e in r.extensions if ending.endswith(e)))
-    for said in reversed(heads if not fits else ()):  # no ending that says anything: ask everyone
+    for start in reversed(heads if not fits else ()):  # no ending that says anything: ask everyone
         for candidate in READERS.values():
-            if candidate.sniff is not None and candidate.sniff(said):
+            if candidate.sniff is not None and candidate.sniff(start):
                 return candidate
     if len(fits) == 1:  # its own errors are more precise than "unknown format"
         return fits[0]

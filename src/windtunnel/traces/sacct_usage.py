@@ -57,8 +57,8 @@ def usage(table: SacctTable) -> Usage:
             "a column AllocTRES or ReqTRES",
             hint=f"Without it the GPUs are unknown. Write it with: {COMMAND}",
         )
-    tres = _first_said(table, ("alloctres", "reqtres"), parse_tres, "TRES as cpu=8,gres/gpu=2")
-    gres = _first_said(table, ("allocgres", "reqgres"), parse_gres, "GRES as gpu:v100:2")
+    tres = _first_known(table, ("alloctres", "reqtres"), parse_tres, "TRES as cpu=8,gres/gpu=2")
+    gres = _first_known(table, ("allocgres", "reqgres"), parse_gres, "GRES as gpu:v100:2")
     nodes = _counts(table, ("nnodes", "allocnodes", "reqnodes"))
     cpus = _counts(table, ("ncpus", "alloccpus", "reqcpus"))
     memory = table.parsed("reqmem", parse_memory, "memory as 4000M, 4000Mc or 180Gn")
@@ -84,17 +84,17 @@ def usage(table: SacctTable) -> Usage:
     return Usage(all_gpus, kinds_of, all_cpus, mem_gib, spreads, held, parts, mixed, per_node)
 
 
-def _first_said(
+def _first_known(
     table: SacctTable,
     names: Sequence[str],
     parse: Callable[[str], Resources | None],
     what: str,
 ) -> list[Resources]:
     """Return each row's first column that says anything."""
-    said = [table.parsed(name, parse, what) for name in names]
+    columns = [table.parsed(name, parse, what) for name in names]
     return [
         next((one for one in row if one is not None), Resources())
-        for row in zip(*said, strict=True)
+        for row in zip(*columns, strict=True)
     ]
 
 

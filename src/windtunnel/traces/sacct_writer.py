@@ -96,7 +96,7 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
     kinds, names = given.cells("gpu_type"), given.cells("template")
     typed = np.array([kind is not None for kind in kinds], dtype=bool)
     several, split = (np.array(["|" in (c or "") for c in cells], bool) for cells in (kinds, names))
-    said = (
+    changes = (
         (
             np.any([is_fraction(time) for time in times], axis=0),
             "whose times have fractions of a second, which are rounded",
@@ -138,7 +138,7 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
         "Names with separators, control characters, a formula's first character or a word that "
         "Slurm has for nothing, which read back otherwise"
     )
-    masks = ((mask, f"Jobs {words}") for mask, words in said)
+    masks = ((mask, f"Jobs {words}") for mask, words in changes)
     return (*losses, *counted([*masks, (changed, names_lost)]))
 
 
@@ -275,12 +275,12 @@ def _tres(given: Outgoing) -> list[str]:
 
 
 def _licenses(cell: object) -> list[str]:
-    """Return a job's licences as ``license/matlab=2``; none where they are not said so."""
+    """Return a job's licences as ``license/matlab=2``; none where they are not written so."""
     try:
-        said = checked(licenses(str(cell or "")))
+        counts = checked(licenses(str(cell or "")))
     except ValueError:
         return []
-    plain = {re.sub(r"[^\w@.-]", "_", name): count for name, count in said.items()}
+    plain = {re.sub(r"[^\w@.-]", "_", name): count for name, count in counts.items()}
     return [f"license/{name}={count}" for name, count in plain.items()]
 
 

@@ -102,7 +102,7 @@ def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
     times = (given.floats("submit_time"), start, run, given.floats("estimate"))
     cancelled, status = given.status == "cancelled", given.status
     memory, each = given.floats("mem_gib"), _kib_each(given)
-    said = (
+    changes = (
         (
             np.any([is_fraction(time) for time in times], axis=0),
             "had times with fractions of a second, which are rounded",
@@ -140,7 +140,7 @@ def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
             "have memory with fractions of a KiB a processor, which are rounded",
         ),
     )
-    return (*losses, *counted((mask, f"Jobs that {what}") for mask, what in said))
+    return (*losses, *counted((mask, f"Jobs that {what}") for mask, what in changes))
 
 
 def _refuse(given: Outgoing) -> None:

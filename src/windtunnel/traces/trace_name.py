@@ -49,8 +49,8 @@ class TraceName:
         base, *parts = _SETTING.split(str(text))
         if not parts or isinstance(text, Path) or Path(text).is_file():
             return cls(str(text))
-        said = (part.partition("=") for part in parts)
-        return cls(base, tuple((word.replace("-", "_"), value) for word, _, value in said))
+        pairs = (part.partition("=") for part in parts)
+        return cls(base, tuple((word.replace("-", "_"), value) for word, _, value in pairs))
 
     def __str__(self) -> str:
         return ":".join((self.base, *(f"{word}={value}" for word, value in self.settings)))

@@ -172,10 +172,10 @@ def _parsed(text: TextTable, name: str, parse: Callable[[str], Any]) -> list[Any
         try:
             parsed.append(parse(cell or ""))
         except SpecError as error:
-            said = str(error).removeprefix(f"{error.path}: ")
+            message = str(error).removeprefix(f"{error.path}: ")
             expected = f"a {name}"
             raise TraceError(
-                text.file, expected, row=int(line), column=name, value=cell or "", hint=said
+                text.file, expected, row=int(line), column=name, value=cell or "", hint=message
             ) from error
     return parsed
 

@@ -24,11 +24,11 @@ _MAX_COUNT = 10**9
 
 @dataclass(frozen=True)
 class Resources:
-    """What a job was given or asked for; None = not said.
+    """What a job was given or asked for; None = not stated.
 
     Attributes:
         gpus: whole GPUs.
-        gpu_types: their types and counts, in the order of the text; empty where no type is said.
+        gpu_types: their types and counts, in the order of the text; empty where no type is stated.
         cpus: CPUs.
         mem_gib: host memory in GiB.
         nodes: nodes.
@@ -59,20 +59,20 @@ def parse_tres(text: str) -> Resources | None:
     """
     if not text:
         return None
-    said = dict(_pair(item) for item in text.split(","))
+    entries = dict(_pair(item) for item in text.split(","))
     typed = {
         key.removeprefix(_TYPED): _count(value)
-        for key, value in said.items()
+        for key, value in entries.items()
         if key.startswith(_TYPED)
     }
     total, cpus, nodes = (
-        _count(said[key]) if key in said else None for key in ("gres/gpu", "cpu", "node")
+        _count(entries[key]) if key in entries else None for key in ("gres/gpu", "cpu", "node")
     )
-    mem = _memory(said["mem"]) if "mem" in said else None
-    parts = any(key.removeprefix("gres/").partition(":")[0] in _PARTS_OF_GPUS for key in said)
+    mem = _memory(entries["mem"]) if "mem" in entries else None
+    parts = any(key.removeprefix("gres/").partition(":")[0] in _PARTS_OF_GPUS for key in entries)
     held = ",".join(
         f"{key.removeprefix(_LICENSE)}:{_count(value)}"
-        for key, value in said.items()
+        for key, value in entries.items()
         if key.startswith(_LICENSE)
     )
     whole = _resources(total, typed, cpus=cpus, mem=mem, nodes=nodes, parts=parts)

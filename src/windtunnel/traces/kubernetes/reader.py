@@ -98,7 +98,7 @@ class _Found:
     #: uid of an object -> the row that stands for it.
     covered: dict[str, JobRow] = field(default_factory=dict)
 
-    def standing_for(self, row: JobRow, owners: list[str]) -> JobRow | None:
+    def row_of(self, row: JobRow, owners: list[str]) -> JobRow | None:
         """Return the row that stands for an object already, if one does."""
         uids = [row.uid, *owners]
         return next((self.covered[uid] for uid in uids if uid in self.covered), None)
@@ -120,14 +120,14 @@ def _rows(objects: Objects, user_label: str | None) -> _Found:
         found.add(seen.row, *seen.owner_uids)
     for history in objects.histories["PodGroup"]:
         row, owners = read_group(history[-1], user_label)
-        above = found.standing_for(row, owners)
+        above = found.row_of(row, owners)
         if above is None:
             found.add(row, *owners)
         else:
             objects.drop(f"PodGroup of a {above.kind} of the file")
     for history in objects.histories["Job"]:
         row, owners = read_job(history[-1], user_label)
-        above = found.standing_for(row, owners)
+        above = found.row_of(row, owners)
         if above is None:
             found.add(row)
             continue
@@ -136,7 +136,7 @@ def _rows(objects: Objects, user_label: str | None) -> _Found:
             found.covered[row.uid] = above
     for history in objects.histories["Pod"]:
         row, task, owners = read_pod(history[-1], user_label)
-        above = found.standing_for(row, owners)
+        above = found.row_of(row, owners)
         if above is None:
             found.add(row)
         else:
@@ -164,7 +164,7 @@ def _notes(found: _Found, renamed: int, known: int) -> tuple[str, ...]:
     shown = ", ".join(quote(reason) for reason in list(strange)[:_STRANGE_SHOWN])
     uncounted = ", ".join(quote(name) for name in sorted(others)[:_STRANGE_SHOWN])
     unseen = sum(seen.unseen > 0 for seen in found.workloads)
-    said = (
+    counts = (
         (unseen, "Workloads with evicted runs that the file does not tell (a watch log does)"),
         (sum(strange.values()), f"Workloads that ended for a reason that is not known ({shown})"),
         (
@@ -175,4 +175,4 @@ def _notes(found: _Found, renamed: int, known: int) -> tuple[str, ...]:
         (renamed, "Objects of one name, distinguished by their uid"),
         (len(found.rows) - known, "Objects without a creation time (they stand last)"),
     )
-    return tuple(counted(said))
+    return tuple(counted(counts))

@@ -68,14 +68,14 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
         The instances; and the hashes of their ids (`Instances.ids`), uint64, shape (instances,).
 
     Raises:
-        TraceError: the table is not as it should be, or there is no room.
+        TraceError: the table is not as it should be, or memory or disk space ran out.
     """
-    with store.in_the_room():
+    with store.errors_explained():
         names = Texts(store.path("instance.names"), (_ID,))
         times = [Numbers(store.path(f"instance.{name}")) for name in ("start_time", "end_time")]
     status, machine, task = Codes(), Codes(), _Tasks(keys)
     has_worker, hashes = Growing(np.bool_), Growing(np.uint64)
-    with parsed.explained(), store.in_the_room():
+    with parsed.explained(), store.errors_explained():
         for batch in parsed.batches():
             ids = _ids(batch, parsed.rows - batch.num_rows)
             hashes.append(hashing.hashes(ids))
@@ -86,7 +86,7 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
             status.append(batch["status"])
             machine.append(batch["machine"])
             task.append(batch)
-    with store.in_the_room():
+    with store.errors_explained():
         instances = Instances(
             *task.found(),
             times[0].mapped(),
@@ -149,8 +149,8 @@ class _Tasks:
         self._task.append(task)
         alone = np.flatnonzero(task < 0)
         if len(alone):
-            said = (column.take(pa.array(alone)).fill_null("") for column in names)
-            self._job_ids.append(pc.binary_join_element_wise(*said, "/"))
+            unnamed = (column.take(pa.array(alone)).fill_null("") for column in names)
+            self._job_ids.append(pc.binary_join_element_wise(*unnamed, "/"))
 
     def _named(self, names: list[pa.Array]) -> np.ndarray:
         """Return the row of each two names, int32; -1 = none.

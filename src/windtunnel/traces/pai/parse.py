@@ -175,7 +175,7 @@ def explained(path: Path, table: Table, error: Exception) -> TraceError:
 
     Args:
         table: which table it is.
-        error: what the first pass said, for the case that no record alone is at fault.
+        error: the error of the first pass, for the case that no record alone is at fault.
     """
     first: TraceError | None = None
     wrong = last = 0
@@ -191,8 +191,8 @@ def explained(path: Path, table: Table, error: Exception) -> TraceError:
             first = TraceError(str(path), expected, row=line, column=column, value=value)
             short = len(cells) < len(table.columns)
     if first is None:
-        said = str(error).partition("\n")[0]
-        return TraceError(str(path), "well-formed delimited text", hint=f"({said})")
+        message = str(error).partition("\n")[0]
+        return TraceError(str(path), "well-formed delimited text", hint=f"({message})")
     hint = f"{wrong:,} rows of the table are wrong." if wrong > 1 else ""
     if wrong == 1 and short and first.row == last:
         hint = "It is the last line: the file seems to be cut."

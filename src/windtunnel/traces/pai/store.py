@@ -82,7 +82,7 @@ class Store:
 
     def open_for_questions(self, memory: str) -> None:
         """Let the database keep as much in memory as `checked_memory` allows."""
-        with self.in_the_room():
+        with self.errors_explained():
             self.backend.con.execute(f"SET memory_limit='{checked_memory(memory)}'")
 
     def table(self, name: str, rows: pa.Table) -> Any:
@@ -116,11 +116,11 @@ class Store:
 
     def view(self, name: str, expression: Any) -> Any:
         """Give an Ibis expression a name in the database; return it as a table of that name."""
-        with self.in_the_room(), _ibis_at_work():
+        with self.errors_explained(), _ibis_at_work():
             return self.backend.create_view(name, expression)
 
     @contextmanager
-    def in_the_room(self) -> Iterator[None]:
+    def errors_explained(self) -> Iterator[None]:
         """Turn the errors of the database and of files that are written into ours.
 
         Raises:
@@ -131,11 +131,11 @@ class Store:
         try:
             yield
         except (duckdb.Error, OSError) as error:
-            said = str(error).partition("\n")[0]
+            message = str(error).partition("\n")[0]
             raise TraceError(
                 self.file,
                 "room for its tables in the folder for temporary files",
-                hint=f"({said}) TMPDIR names another folder.",
+                hint=f"({message}) TMPDIR names another folder.",
             ) from error
 
 

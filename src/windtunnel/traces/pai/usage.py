@@ -71,9 +71,9 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
         store: where the columns go.
 
     Raises:
-        TraceError: the table is not as it should be, or there is no room.
+        TraceError: the table is not as it should be, or memory or disk space ran out.
     """
-    with store.in_the_room():
+    with store.errors_explained():
         names = Texts(store.path(f"{short}.names"), (_WORKER,))
         numbers = {
             field.name: Numbers(store.path(f"{short}.{field.name}"))
@@ -85,7 +85,7 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
     }
 
     rows, hashes = Growing(np.int32), Growing(np.uint64)
-    with parsed.explained(), store.in_the_room():
+    with parsed.explained(), store.errors_explained():
         for batch in parsed.batches():
             names.append(batch)
             for name, number in numbers.items():
@@ -96,7 +96,7 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
             first = parsed.rows - batch.num_rows
             rows.append(np.arange(first, parsed.rows, dtype=np.int32)[named])
             hashes.append(hashing.hashes(batch[_WORKER])[named])
-    with store.in_the_room():
+    with store.errors_explained():
         workers = names.close()
         mapped = {name: column.mapped() for name, column in numbers.items()}
     pa.default_memory_pool().release_unused()

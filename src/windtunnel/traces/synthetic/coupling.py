@@ -63,8 +63,8 @@ def _bin_means(bins: Bins, rows: NDArray[np.int64], total: float) -> NDArray[np.
     mean = bins.mean
     lacking = total - float(rows @ mean)
     bound = (bins.high if lacking > 0 else bins.low).astype(np.float64)
-    room = float(rows @ (bound - mean))
-    fraction = 0.0 if room == 0.0 else min(lacking / room, 0.9)
+    possible = float(rows @ (bound - mean))
+    fraction = 0.0 if possible == 0.0 else min(lacking / possible, 0.9)
     return mean + fraction * (bound - mean)
 
 

@@ -138,10 +138,10 @@ def settle(
     """
     lacking = total - float(values.sum())
     bound = high if lacking > 0 else low
-    room = float((bound - values).sum())
-    if room == 0.0:
+    possible = float((bound - values).sum())
+    if possible == 0.0:
         return values
-    fraction = min(lacking / room, 1.0)
+    fraction = min(lacking / possible, 1.0)
     exact = np.cumsum(values + fraction * (bound - values))
     # Differences of a rounded running sum: each is its value rounded up or down, the sum is kept.
     moved = np.diff(np.floor(exact + 1e-6), prepend=0.0).astype(np.int64)
@@ -153,10 +153,10 @@ def spread(
 ) -> NDArray[np.int64]:
     """Add a whole ``amount`` of either sign to the values in order, within their bounds."""
     if amount >= 0:
-        room = high - values
-        return np.asarray(values + np.clip(amount - (np.cumsum(room) - room), 0, room))
-    room = values - low
-    return np.asarray(values - np.clip(-amount - (np.cumsum(room) - room), 0, room))
+        slack = high - values
+        return np.asarray(values + np.clip(amount - (np.cumsum(slack) - slack), 0, slack))
+    slack = values - low
+    return np.asarray(values - np.clip(-amount - (np.cumsum(slack) - slack), 0, slack))
 
 
 def onto(

@@ -3,8 +3,8 @@
 Sorted values are cut into neighbouring groups of at least ``min_count``; the model keeps each
 group's size and mean. The extremes are coarsened by the same rule: the largest and the smallest
 value that a twin can draw are the means of the last and of the first group. Where there is one
-group alone, of run times or waits, it is also said how far it spreads, in tenths: one value for all
-its jobs would be far from them all.
+group alone, of run times or waits, the model also holds how far it spreads, in tenths: one value
+for all its jobs would be far from them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`fit`: learn a trace's statistics; what leaves and what does not is said in `twin.model`."""
+"""`fit`: learn a trace's statistics; `twin.model` states what leaves and what does not."""
 
 from __future__ import annotations
 

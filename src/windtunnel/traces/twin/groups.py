@@ -106,8 +106,8 @@ def pack(
     Returns:
         Group of each job, shape (jobs,): the groups of a block are runs of neighbouring jobs.
     """
-    names, room = np.unique(blocks, return_counts=True)
-    heap = [(-int(size), place) for place, size in enumerate(room)]
+    names, jobs = np.unique(blocks, return_counts=True)
+    heap = [(-int(size), place) for place, size in enumerate(jobs)]
     heapq.heapify(heap)
     laid: list[list[tuple[int, int]]] = [[] for _ in names]
     several = int((sizes > 1).sum())

@@ -1,7 +1,7 @@
 """Users: who they are is not published, how unequal they are is.
 
 Users are ranked by their GPU time and cut into classes at 5, 10, 20, 40 and 70 % of the users, each
-of at least ``min_count`` users. Of a class it is said how many users it has, how unequal their
+of at least ``min_count`` users. The model holds of a class how many users it has, how unequal their
 numbers of jobs are, and, as of any other name, its jobs by stratum and its GPU time.
 """
 
@@ -134,9 +134,9 @@ def _homes(
     order = rng.permutation(users)
     weight = np.bincount(code, gpu_time + 1.0, minlength=len(names))
     share = np.minimum(largest_remainder(weight, users), jobs)  # nobody without a job
-    room = jobs - share
+    unshared = jobs - share
     share += np.minimum(
-        largest_remainder(room, min(users - int(share.sum()), int(room.sum()))), room
+        largest_remainder(unshared, min(users - int(share.sum()), int(unshared.sum()))), unshared
     )
     ends = np.cumsum(share)
     starts = np.concatenate([[0], ends[:-1]])

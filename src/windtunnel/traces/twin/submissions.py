@@ -101,8 +101,8 @@ def batch_starts(
     ordered = np.empty(len(size), dtype=np.int64)
     ordered[place] = size
     first = (np.cumsum(ordered) - ordered)[place]
-    room = np.maximum(slots[first + size - 1] - slots[first] - (size - 1) * gap, 0.0)
-    start = slots[first] + rng.random(len(size)) * room
+    slack = np.maximum(slots[first + size - 1] - slots[first] - (size - 1) * gap, 0.0)
+    start = slots[first] + rng.random(len(size)) * slack
     # At a slot: not in the night between two of them.
     return np.asarray(slots[np.searchsorted(slots, start, side="right") - 1])
 
