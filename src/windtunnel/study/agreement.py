@@ -152,15 +152,15 @@ class _States:
         A log has whole seconds: whether a loop had already seen what happened within its own, it
         does not tell. What agrees better counts.
         """
-        said = self.starting(now)
+        recorded = self.starting(now)
         found = []
         for is_seen in (False, True):
             mine = self.decide(now, is_seen=is_seen)
-            both = said & mine.keys()
+            both = recorded & mine.keys()
             placed = sum(mine[job] == self.nodes[job] for job in both)
-            early = [job for job in mine.keys() - said if self.start[job] > now + SOON]
+            early = [job for job in mine.keys() - recorded if self.start[job] > now + SOON]
             starts = {job: (now, mine[job]) for job in early}
-            found.append(((len(said), len(both), len(early), placed), starts))
+            found.append(((len(recorded), len(both), len(early), placed), starts))
             if not ((self.end == now) | (self.submit == now)).any():
                 break
         best, starts = max(found, key=lambda one: one[0][1] - one[0][2])

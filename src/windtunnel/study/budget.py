@@ -308,8 +308,8 @@ def _held_up(load: Load, cluster: ClusterSpec, conditions: Conditions) -> float:
     """
     scheduler, held_up = conditions.scheduler, 0.0
     if scheduler.policy.elastic and scheduler.penalty is not None:
-        said = scheduler.penalty
-        penalties = list(said.values()) if isinstance(said, Mapping) else [said]
+        penalty = scheduler.penalty
+        penalties = list(penalty.values()) if isinstance(penalty, Mapping) else [penalty]
         held_up += max(map(float, penalties), default=0.0)
     if scheduler.decide_every is not None:
         fills = min(1.0 + load.gpus / max(cluster.num_gpus, 1), float(load.jobs))

@@ -66,7 +66,7 @@ BREAK = 1200.0
 _FIRST, _AFTER_END, _AFTER_SUBMISSION, _AFTER_BREAK = range(4)
 #: Columns of times that belong to a submission, and move with it.
 _MOVED = ("submit_time", "eligible_time", "deadline")
-#: Flights in a row that come no further before a policy is said to know the future.
+#: Flights in a row that come no further before a policy counts as one that knows the future.
 _MOST_VAIN = 50
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-#: Predictors asked where nothing is said: the bound, PAI's group and user means, its tree.
+#: Predictors asked where none is given: the bound, PAI's group and user means, its tree.
 MODELS: tuple[str, ...] = ("oracle", "sjg", "sju", "cart")
 #: Words for PAI's estimates, by what they go by.
 ALIASES = {"group": "sjg", "user": "sju"}

@@ -3,8 +3,8 @@
 A job whose ``template`` names a throughput model can run in any of the model's options; the one its
 user asked for has the job's ``num_gpus`` and ``plan``. It has ``steps`` iterations to run, or,
 where the table does not say, as many as take its ``duration`` in that option. A job of which no
-model is known runs as it was asked for, at the speed at which it was recorded. Where nothing is
-said of the penalty, it is what the jobs' column ``restore_time`` says, else `PENALTY`.
+model is known runs as it was asked for, at the speed at which it was recorded. Where no penalty
+is given, it is what the jobs' column ``restore_time`` says, else `PENALTY`.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def fly_elastic(
         return fly_artifact(table, cluster, policy, conditions, problem)
     cores = _cores(cluster, constrain=site.resources == "all")
     plain, scores = _placement(cluster, conditions, cores, table)
-    room = Elastic((), cores, scores)
+    elastic = Elastic((), cores, scores)
     if scheduler.oversize == "reject":
-        problem = _rejecting(problem, room, models)
+        problem = _rejecting(problem, elastic, models)
     rules = around(conditions, as_pool=False)
     problem, extra, more = rules.extras(problem, cluster, conditions)
-    works, notes = _works_of(problem, room, penalty=scheduler.penalty, models=models)
+    works, notes = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)
     flown = policy.for_run(problem)
     engine = choose_engine(conditions.engine)
     flight = engine.run(
@@ -126,7 +126,7 @@ def fly_elastic(
         until=until,
         events=scheduler.events,
         decide_every=rules.decide_every,
-        elastic=replace(room, works=works),
+        elastic=replace(elastic, works=works),
         record=conditions.record is not None,
         **extra,
     )
@@ -193,7 +193,7 @@ def _check_unused(policy: Policy, conditions: Conditions) -> None:
 
 def _works_of(
     problem: Problem,
-    room: Elastic,
+    elastic: Elastic,
     *,
     penalty: float | Mapping[str, float] | None,
     models: Mapping[str, Any],
@@ -202,7 +202,7 @@ def _works_of(
 
     Args:
         problem: jobs and cluster.
-        room: where they may run; without works yet.
+        elastic: where they may run; without works yet.
         penalty: seconds of a launch or change, or by model, the others at the default; None = the
             default: what the jobs say, else `PENALTY`.
         models: throughput models by name.
@@ -211,7 +211,7 @@ def _works_of(
         SchemaError: a job's plan cannot run on its GPUs, or it fits the cluster in no way.
         SpecError: a penalty is negative, also in the jobs' own column.
     """
-    maker = _Maker(problem, room, penalty, models)
+    maker = _Maker(problem, elastic, penalty, models)
     works = [maker.work(job) for job in range(len(problem.rows))]
     rigid = sum(not work.model for work in works)
     notes = []
@@ -225,7 +225,7 @@ def _works_of(
         notes.append(
             f"{rigid:,} jobs name no throughput model in their template; they run as asked for."
         )
-    if any(limit is None for limit in room.cores) and rigid < len(works):
+    if any(limit is None for limit in elastic.cores) and rigid < len(works):
         notes.append(
             f"Nodes do not say how many cores they have; options have up to {CORES_PER_GPU} a GPU, "
             "and cores do not constrain."
@@ -233,9 +233,9 @@ def _works_of(
     return works, tuple(notes)
 
 
-def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any]) -> Problem:
+def _rejecting(problem: Problem, elastic: Elastic, models: Mapping[str, Any]) -> Problem:
     """Return the problem without the jobs that cannot run here as they were asked for."""
-    maker = _Maker(problem, room, None, models)
+    maker = _Maker(problem, elastic, None, models)
     reasons = {}
     for job in range(len(problem.rows)):
         try:
@@ -266,7 +266,7 @@ class _Maker:
     def __init__(
         self,
         problem: Problem,
-        room: Elastic,
+        elastic: Elastic,
         penalty: float | Mapping[str, float] | None,
         models: Mapping[str, Any],
     ) -> None:
@@ -279,8 +279,8 @@ class _Maker:
         assert problem.cluster is not None  # noqa: S101 - it was built of one
         nodes = problem.cluster.node_types
         self.types = [node.gpu_type for node in nodes for _ in range(node.count)]
-        self.cores = room.cores
-        self.empty = FreeShares(self.sizes, self.cores, room.scores)
+        self.cores = elastic.cores
+        self.empty = FreeShares(self.sizes, self.cores, elastic.scores)
         self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._expected = expected_parts(problem)
         self._columns = set(problem.jobs.table.column_names)
@@ -349,9 +349,9 @@ class _Maker:
         return option
 
     def _penalty(self, job: int, model: str) -> float:
-        said = self._penalties.get(model, self._penalties.get(""))
-        if said is not None:
-            return said
+        penalty = self._penalties.get(model, self._penalties.get(""))
+        if penalty is not None:
+            return penalty
         cost = float(self.trace_costs[job])
         return PENALTY if math.isnan(cost) else cost
 
@@ -387,21 +387,21 @@ class _Maker:
 
 
 def _penalties(given: float | Mapping[str, float] | None) -> dict[str, float]:
-    """Return what was said of penalties, s, by model; that of all others under the empty name."""
+    """Return the given penalties, s, by model; that of all others under the empty name."""
     if given is None:
         return {}
-    said = dict(given) if isinstance(given, Mapping) else {"": given}
-    for name, value in said.items():
+    by_model = dict(given) if isinstance(given, Mapping) else {"": given}
+    for name, value in by_model.items():
         if not isinstance(value, int | float) or not 0 <= value < math.inf:
             path = f"penalty.{name}" if name else "penalty"
             raise SpecError(path, f"found {quote(value)}; expected seconds >= 0.")
-    return {name: float(value) for name, value in said.items()}
+    return {name: float(value) for name, value in by_model.items()}
 
 
 def _stated_penalty(
     penalty: float | Mapping[str, float] | None, problem: Problem
 ) -> float | dict[str, float] | None:
-    """Return what was said of the penalty; None = each job's own, as the trace says."""
+    """Return the given penalty; None = each job's own, as the trace says."""
     if penalty is None:
         return PENALTY if np.isnan(trace_costs(problem)).all() else None
     return dict(penalty) if isinstance(penalty, Mapping) else penalty

@@ -32,8 +32,8 @@ def with_flown_reasons(jobs: pa.Table, conditions: Conditions) -> tuple[pa.Table
         whose replay does not stand for it (`windtunnel.study.verdict`). Arrays' own limits, which
         a log tells by its reasons alone, are not known to the replay.
     """
-    said = jobs["reason"].to_pylist() if "reason" in jobs.column_names else [None] * len(jobs)
-    if any(word not in {None, "", "None"} for word in said):
+    reasons = jobs["reason"].to_pylist() if "reason" in jobs.column_names else [None] * len(jobs)
+    if any(word not in {None, "", "None"} for word in reasons):
         return jobs, ""
     placed = jobs.append_column(_PLACE, pa.array(np.arange(len(jobs))))
     recording = Recording.of(placed, with_cpu_jobs=True)
@@ -50,8 +50,8 @@ def with_flown_reasons(jobs: pa.Table, conditions: Conditions) -> tuple[pa.Table
         )
     places = recording.jobs[_PLACE].to_pylist()
     for place, word in zip(places, outcome.table["wait_reason"].to_pylist(), strict=True):
-        said[place] = word
-    column = pa.array(said, pa.string())
+        reasons[place] = word
+    column = pa.array(reasons, pa.string())
     if "reason" in jobs.column_names:
         jobs = jobs.drop_columns(["reason"])
     return jobs.append_column("reason", column), (

@@ -78,9 +78,11 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         raise SpecError("--job", f"the trace has no job {quote(job_id)}.{nearest(job_id, ids)}")
     row = ids.index(job_id)
     places = np.flatnonzero(found.line_rows == row)
-    said = recorded.jobs["reason"][row].as_py() if "reason" in recorded.jobs.column_names else None
+    reason = (
+        recorded.jobs["reason"][row].as_py() if "reason" in recorded.jobs.column_names else None
+    )
     if not len(places):
-        return _outside(recorded, row, job_id, said)
+        return _outside(recorded, row, job_id, reason)
     place = int(places[0])
     begin, leave = found.line[:, 0], found.line[:, 1]
     split = np.flatnonzero(found.rows == row)
@@ -115,11 +117,11 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
     left = None if len(split) or waits else float(leave[place])
     return InFront(
         *(job_id, at, float(recorded.gpus[row]), wait, left, causes, running, waiting),
-        reason=said,
+        reason=reason,
     )
 
 
-def _outside(recorded: Recorded, row: int, job_id: str, said: str | None) -> InFront:
+def _outside(recorded: Recorded, row: int, job_id: str, reason: str | None) -> InFront:
     """Return what is known of a job that did not stand in the line of GPU jobs."""
     wait = _known(float(recorded.wait[row]))
     end = _known(float(recorded.jobs["end_time"].to_numpy()[row]))
@@ -128,7 +130,7 @@ def _outside(recorded: Recorded, row: int, job_id: str, said: str | None) -> InF
         *(job_id, float(at), float(recorded.gpus[row]), wait, end if wait is None else None),
         *(None, [], []),
         in_line=False,
-        reason=said,
+        reason=reason,
     )
 
 

@@ -208,7 +208,7 @@ class _Taken(Predictions):
         self._whole, self._rows = whole, list(rows)
 
     def of(self, name: str) -> np.ndarray:
-        """Return what the predictor of this name said of each job, as `Predictions.of`."""
+        """Return what the predictor of this name predicts of each job, as `Predictions.of`."""
         return self._whole(name)[self._rows]
 
 

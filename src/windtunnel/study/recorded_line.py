@@ -152,22 +152,22 @@ def replay(history: History, problem: Problem, cluster: ClusterSpec, *, as_pool:
     sizes = problem.sizes.tolist()
     free: Any = FreePool(sizes, [None] * len(sizes)) if as_pool else FreeNodes(sizes)
     placement: Any = resolve_placement("pool" if as_pool else "best_fit", cluster)
-    room = _Room(free, placement, {}, as_pool)
+    nodes = _RecordedNodes(free, placement, {}, as_pool)
     waiting: dict[int, int] = {}
     states: dict[int, States] = {}
     for now, batch in _events(history):
         for kind, place in batch:
             code = int(history.demand[place])
             if kind == _ENDS:
-                room.give(place, problem.demands[code])
+                nodes.give(place, problem.demands[code])
             elif kind == _STARTS:
-                room.take(place, problem.demands[code])
+                nodes.take(place, problem.demands[code])
             else:
                 waiting[code] = waiting.get(code, 0) + (1 if kind == _JOINS else -1)
         for code, number in waiting.items():
             if number:
                 state = states.setdefault(code, States([], [], []))
-                units, fits = room.meets(problem.demands[code])
+                units, fits = nodes.meets(problem.demands[code])
                 if not state.times or (state.free[-1], state.fits[-1]) != (units, fits):
                     state.times.append(now)
                     state.free.append(units)
@@ -175,11 +175,11 @@ def replay(history: History, problem: Problem, cluster: ClusterSpec, *, as_pool:
     for state in states.values():
         state.times, state.free = np.array(state.times), np.array(state.free)
         state.fits = np.array(state.fits, dtype=bool)
-    return Replayed(states, room.unplaced)
+    return Replayed(states, nodes.unplaced)
 
 
 @dataclass
-class _Room:
+class _RecordedNodes:
     """The cluster along the recorded history.
 
     Attributes:
@@ -187,8 +187,8 @@ class _Room:
         placement: how jobs are put on it.
         where: place in line of a running job -> where it is.
         as_pool: nodes are not distinguished.
-        over: GPU units of running jobs for which there was no room.
-        unplaced: how many jobs there were without room.
+        over: GPU units of running jobs that did not fit.
+        unplaced: how many jobs did not fit.
     """
 
     free: Any
@@ -199,7 +199,7 @@ class _Room:
     unplaced: int = 0
 
     def take(self, place: int, demand: Any) -> None:
-        """Start a job, though there be no room for it."""
+        """Start a job, even if it does not fit."""
         taken = self.placement.place(self.free, demand)
         if taken is None:
             self.over += demand.gpus

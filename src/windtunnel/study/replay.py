@@ -56,11 +56,11 @@ def fly_replay(table: pa.Table, cluster: ClusterSpec, conditions: Conditions) ->
     rows = read_text(name.base)
     notes: list[str] = []
     if rows.has("round"):
-        stays, said = _of_rounds(rows, table, given, cluster, notes)
+        stays, clock = _of_rounds(rows, table, given, cluster, notes)
     elif given:
         raise SpecError("replay", f"{name.base} has times, and no rounds: a clock says nothing.")
     else:
-        stays, said = _of_times(rows, cluster), {}
+        stays, clock = _of_times(rows, cluster), {}
     lasts = {job: sum(stay.end - stay.begin for stay in of) for job, of in stays.items()}
     duration = [lasts.get(job, 0.0) for job in table["job_id"].to_pylist()]
     flown = with_numbers(table, "duration", np.array(duration, dtype=np.float64))
@@ -68,7 +68,7 @@ def fly_replay(table: pa.Table, cluster: ClusterSpec, conditions: Conditions) ->
     scheduled = conditions.having(policy=Scheduled(stays), replay=None, restore_time=restore)
     out = fly_rigid(flown, cluster, Scheduled(stays), scheduled)
     notes.insert(0, "A given schedule: each job takes as long as that gives it GPUs.")
-    settings = {**out.settings, "replay": str(name), "parameters": said}
+    settings = {**out.settings, "replay": str(name), "parameters": clock}
     return replace(
         out,
         settings=settings,
@@ -112,8 +112,8 @@ def _of_rounds(
             f"P90 {np.percentile(off, 90):.2f} %, {clock.stop_time:.3g} s a round with a stop and "
             f"{clock.delay:.4g} s at the start having been fitted to them."
         )
-    said = {name: getattr(clock, name) for name in _CLOCK}
-    return {job: list(of) for job, of in replay.stays(clock).items()}, said
+    stays = {job: list(of) for job, of in replay.stays(clock).items()}
+    return stays, {name: getattr(clock, name) for name in _CLOCK}
 
 
 def _clock(given: dict[str, str]) -> RoundClock:

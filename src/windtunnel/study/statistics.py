@@ -153,10 +153,10 @@ def _bca_tails(
 
     def corrected(normal: float) -> float:
         shifted = bias + normal
-        room = 1 - acceleration * shifted
-        if room <= 0:  # beyond the pole that the end goes to
+        scale = 1 - acceleration * shifted
+        if scale <= 0:  # beyond the pole that the end goes to
             return float(shifted > 0)
-        return _NORMAL.cdf(bias + shifted / room)
+        return _NORMAL.cdf(bias + shifted / scale)
 
     return corrected(-reach), corrected(reach)
 

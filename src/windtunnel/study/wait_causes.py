@@ -212,13 +212,13 @@ def wait_causes(
     history = History.of(found, problem)
     states = replay(history, problem, gpus_alone(cluster), as_pool=as_pool)
     started = np.flatnonzero(~np.isnan(history.start))
-    said = _said(found, history.rows[started], quotas)
+    recorded = _recorded_causes(found, history.rows[started], quotas)
     causes = np.array(
         [
             _split(history, states, place, quotas)
             if cause is None
             else _whole(history, place, cause)
-            for place, cause in zip(started.tolist(), said, strict=True)
+            for place, cause in zip(started.tolist(), recorded, strict=True)
         ]
     )
     flown = np.isin(np.arange(len(gpus)), problem.rows)
@@ -237,7 +237,7 @@ def wait_causes(
         history.rows,
         {reason: number for reason, number in left_out.items() if number},
         (
-            *_said_note(said),
+            *_recorded_note(recorded),
             *_notes(history, states, cluster, as_pool=as_pool),
             *problem.notes,
         ),
@@ -280,7 +280,7 @@ def cause_of(reason: str | None) -> int | None:
     return next((cause for start, cause in _REASONS if word.startswith(start)), _OTHER)
 
 
-def _said(
+def _recorded_causes(
     found: Recorded, rows: np.ndarray, quotas: Mapping[str, float] | None
 ) -> list[int | None]:
     """Return the cause that the log itself names for each row; with quotas asked for, none."""
@@ -289,8 +289,8 @@ def _said(
     return [cause_of(word) for word in found.jobs["reason"].take(rows).to_pylist()]
 
 
-def _said_note(said: list[int | None]) -> list[str]:
-    number = sum(cause is not None for cause in said)
+def _recorded_note(causes: list[int | None]) -> list[str]:
+    number = sum(cause is not None for cause in causes)
     if not number:
         return []
     known = f"Of {number:,} waits a reason is known (the last one)"

@@ -49,9 +49,9 @@ _SUMS = {
 }
 #: With fewer draws intervals are given, and no claim is made: they cover too little.
 LEAST_DRAWS = 6
-#: With fewer traces nothing is said of traces like them.
+#: With fewer traces there is no claim about traces like them.
 LEAST_TRACES = 4
-#: What may be said of a comparison.
+#: What may be claimed of a comparison.
 BETTER, WORSE, UNCLEAR, FEW, NOTHING = "better", "worse", "unclear", "few", "nothing"
 
 
@@ -350,7 +350,7 @@ def _change(strata: list[list[np.ndarray]], options: dict[str, Any]) -> Interval
 
 
 def _verdict(metric: str, change: Interval) -> str:
-    """Return what may be said."""
+    """Return what may be claimed."""
     if change.num_draws == 0 or not np.isfinite(change.estimate):
         return NOTHING
     if change.num_draws < LEAST_DRAWS:
