@@ -124,8 +124,8 @@ def test_borrows_what_is_free(asked: Callable[..., Any]) -> None:
     assert found.admitted
     assert not found.preempted
     assert [of.flavors for of in found.stands] == [{GPU: "h100"}]
-    (room,) = found.room
-    assert (room.asked, room.nominal, room.available, room.potential) == (12, 8, 12, 16)
+    (quota,) = found.quotas
+    assert (quota.asked, quota.nominal, quota.available, quota.potential) == (12, 8, 12, 16)
 
 
 def test_reclaims_what_others_borrow(asked: Callable[..., Any]) -> None:

@@ -241,11 +241,11 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
             "Each finds places as it asks for them itself; whoever is not needed stays.",
             [("Moves that would make room", _moves_table(found.moves))],
         )
-    if found.room:
+    if found.quotas:
         rows = [
             (clean(of.flavor), clean(of.resource),
              *(shown(of.resource, n) for n in of[2:]))
-            for of in found.room
+            for of in found.quotas
         ]  # fmt: skip
         columns = ("flavor", "resource", "asked for", "owned", "free now", "at most ever")
         caption = f"Quota of {clean(found.queue)}"
@@ -299,6 +299,6 @@ def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[
         else {**found.moves._asdict(), "moves": [of._asdict() for of in found.moves.moves]},
         "ahead": list(found.ahead),
         "let_in": list(found.let_in),
-        "room": [of._asdict() for of in found.room],
+        "room": [of._asdict() for of in found.quotas],
         "least_quotas": [of._asdict() for of in quotas],
     }

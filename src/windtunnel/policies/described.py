@@ -22,7 +22,7 @@ class PerRun(Policy):
     """Options of a policy, which decides within a run: ``for_run`` returns who does.
 
     Attributes:
-        refusal: what is said to who asks it nonetheless.
+        refusal: the message to who asks it nonetheless.
     """
 
     refusal: ClassVar[str] = "decides within a run only: see for_run(problem)"
@@ -66,23 +66,23 @@ class Described(PerRun):
         where = f"policy {text}"
         _, *known = inspect.signature(cls).parameters
         given = parameters(words, known, where=where)
-        values = {one: cls.value(where, one, said) for one, said in given.items()}
+        values = {one: cls.value(where, one, word) for one, word in given.items()}
         made = cls(name, **values)  # type: ignore[call-arg] # each takes a name and parameters
         made.text = cls.prefix + ":".join([name, *words])
         return made
 
     @classmethod
-    def value(cls, where: str, parameter: str, said: str) -> Any:
+    def value(cls, where: str, parameter: str, text: str) -> Any:
         """Return a parameter's value as the policy takes it: a number.
 
         Raises:
             SpecError: it is none.
         """
         try:
-            return float(said)
+            return float(text)
         except ValueError as error:
             raise SpecError(
-                where, f"found {parameter}={quote(said)}; expected a number."
+                where, f"found {parameter}={quote(text)}; expected a number."
             ) from error
 
     @property

@@ -224,7 +224,7 @@ class QuotaRun(Policy):
             *_, number, index = turn
             account, line = self._accounts[int(index)], self._lines[int(index)]
             job = line.jobs[int(number)]
-            found = self._room_for(job, account, cluster)
+            found = self._find_place(job, account, cluster)
             if found is None:
                 alarms.add(line.refuse(job, now))
                 turns[account.index] = self._turn(account)
@@ -280,7 +280,7 @@ class QuotaRun(Policy):
         share = min(account.share({f: amount}) for f in flavors) if self._fair else 0.0
         return (borrows, share, *place, account.index)
 
-    def _room_for(
+    def _find_place(
         self, job: JobView, account: Account, cluster: Any
     ) -> tuple[str, Where, tuple[Held, ...]] | None:
         """Return on which GPU type a job starts, where, and who gives way; None if it cannot."""

@@ -61,7 +61,7 @@ def test_the_kept_program_decides_as_one_built_anew(
         kind | {"id": f"{kind['id']}/{copy}"} for copy in range(COPIES) for kind in kinds
     ]
     ready, work = shares_in_run(problem, policy)
-    assert ready._standing is not None
+    assert ready._kept_program is not None
     everyone = gavel.as_instance(problem)
     for _ in range(5):
         here = data.draw(st.sets(st.integers(0, work.num_jobs - 1), min_size=1))
@@ -84,7 +84,7 @@ def test_nobody_is_given_nothing() -> None:
 def test_many_kinds_are_not_kept() -> None:
     problem = instance({"v100": 2.0}, [[1.0 + number] for number in range(250)])
     ready, work = shares_in_run(problem, "max_min_fairness_perf")
-    assert ready._standing is None
+    assert ready._kept_program is None
     shares = ready(0.0, np.arange(250), work.steps).shares
     assert shares == pytest.approx(np.full((250, 1), 2 / 250))
 

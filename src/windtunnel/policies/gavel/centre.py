@@ -71,7 +71,7 @@ class _Barrier:
         self.pace = speeds / np.where(self.bound, need, np.inf)[:, None]
         self.counts = classes.counts.astype(float)
         self.gpus = instance.scale_factors[classes.first] * self.counts
-        self.room = instance.num_gpus.astype(float)
+        self.capacity = instance.num_gpus.astype(float)
         self.open = self.usable.any(axis=0)
         self.num_limits = float(
             (self.counts * (self.usable.sum(axis=1) + 1 + self.bound)).sum() + self.open.sum()
@@ -80,7 +80,7 @@ class _Barrier:
     def start(self) -> tuple[np.ndarray, float]:
         """Return shares strictly within all limits, and a z that they exceed."""
         total = float(self.gpus.sum())
-        shares = np.where(self.usable, 0.5 * np.minimum(1, self.room / total), 0.0)
+        shares = np.where(self.usable, 0.5 * np.minimum(1, self.capacity / total), 0.0)
         shares /= np.maximum(1.0, 2 * shares.sum(axis=1, keepdims=True))
         paces = (self.pace * shares).sum(axis=1)[self.bound]
         return shares, 0.5 * float(paces.min(initial=1.0))
@@ -89,17 +89,17 @@ class _Barrier:
         """Return what is left of jobs' time, of their pace beyond z, and of the types' GPUs."""
         time = 1.0 - shares.sum(axis=1)
         pace = np.where(self.bound, (self.pace * shares).sum(axis=1) - z, 1.0)
-        room = np.where(self.open, self.room - self.gpus @ shares, 1.0)
-        return time, pace, room
+        spare = np.where(self.open, self.capacity - self.gpus @ shares, 1.0)
+        return time, pace, spare
 
     def value(self, shares: np.ndarray, z: float, weight: float) -> float:
         """Return what is minimised; infinite beyond the limits."""
-        time, pace, room = self.slacks(shares, z)
+        time, pace, spare = self.slacks(shares, z)
         inside = np.where(self.usable, shares, 1.0)
-        if min(time.min(), pace.min(), room.min(), inside.min()) <= 0:
+        if min(time.min(), pace.min(), spare.min(), inside.min()) <= 0:
             return np.inf
         logs = np.log(inside).sum(axis=1) + np.log(time) + np.log(pace)
-        return float(-weight * z - self.counts @ logs - np.log(room).sum())
+        return float(-weight * z - self.counts @ logs - np.log(spare).sum())
 
     def centred(self, shares: np.ndarray, z: float, weight: float) -> tuple[np.ndarray, float]:
         """Return the point of the central path for a weight of z, by Newton's method."""
@@ -125,19 +125,19 @@ class _Barrier:
         The Hessian is a block for each class, plus the types' GPUs and z, which couple them: a few
         columns, so the blocks are solved for these, and a small system joins them (Woodbury).
         """
-        time, pace, room = self.slacks(shares, z)
+        time, pace, spare = self.slacks(shares, z)
         counts, of_pace = self.counts[:, None], np.where(self.bound, 1 / pace, 0.0)
         inverse = np.where(self.usable, 1 / np.where(self.usable, shares, 1.0), 0.0)
-        of_room = np.where(self.open, 1 / room, 0.0)
-        gradient = -counts * inverse + counts / time[:, None] + np.outer(self.gpus, of_room)
+        of_gpus = np.where(self.open, 1 / spare, 0.0)
+        gradient = -counts * inverse + counts / time[:, None] + np.outer(self.gpus, of_gpus)
         gradient -= counts * of_pace[:, None] * self.pace
         gradient = np.where(self.usable, gradient, 0.0)
         gradient_z = -weight + float(self.counts @ of_pace)
         blocks = self._blocks(inverse, time, of_pace)
-        num_types = len(self.room)
+        num_types = len(self.capacity)
         coupling = np.zeros((*shares.shape, num_types + 1))
         for kind in range(num_types):
-            coupling[:, kind, kind] = np.where(self.usable[:, kind], self.gpus * of_room[kind], 0.0)
+            coupling[:, kind, kind] = np.where(self.usable[:, kind], self.gpus * of_gpus[kind], 0.0)
         coupling[:, :, num_types] = -(self.counts * of_pace**2)[:, None] * self.pace
         solved = np.linalg.solve(blocks, np.concatenate([coupling, gradient[:, :, None]], axis=2))
         columns = np.einsum("ijk,ijl->kl", coupling, solved)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Shares below this are a solver's dust.
 _DUST = 1e-9
 #: Policies whose program is kept between decisions (`PersistentMaxMin`).
-_STANDING = frozenset({"max_min_fairness", "max_min_fairness_perf"})
+_WITH_KEPT_PROGRAM = frozenset({"max_min_fairness", "max_min_fairness_perf"})
 #: With more kinds of jobs than that, a program of the jobs that are here alone is the smaller.
 _MOST_KINDS = 200
 
@@ -81,7 +81,7 @@ class Shares:
         self._pairs = None
         if published and policy.allocation == "gandiva":
             self._pairs = PublishedPairs(seed)
-        self._standing = self._persistent_max_min()
+        self._kept_program = self._persistent_max_min()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
@@ -89,8 +89,8 @@ class Shares:
         self.account(left)
         self._true.share_among(active)
         self._believed.share_among(active)
-        if self._standing is not None:
-            return _alone(active, self._standing.shares(active))
+        if self._kept_program is not None:
+            return _alone(active, self._kept_program.shares(active))
         instance = self._instance(now, active, left)
         if self._pairs is not None:
             return _decision(active, instance, *self._pairs.shares(instance))
@@ -113,7 +113,7 @@ class Shares:
         """Return the program to keep between decisions, where there is one for the policy."""
         name, everyone = self.policy.allocation, np.arange(self.work.num_jobs)
         if (
-            name not in _STANDING
+            name not in _WITH_KEPT_PROGRAM
             or self.choice == "centre"
             or self.policy.partitions > 1
             or not len(everyone)

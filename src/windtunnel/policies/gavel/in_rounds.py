@@ -88,18 +88,18 @@ class GavelPolicy(Described):
         self.text = f"{PREFIX}{allocation}"
 
     @classmethod
-    def value(cls, where: str, parameter: str, said: str) -> Any:
+    def value(cls, where: str, parameter: str, text: str) -> Any:
         """Return a parameter's value: a word, a number, or several joined by ``/``.
 
         Raises:
             SpecError: it should be a number, and is none.
         """
         if parameter in {"mechanism", "by", "inner", "choice"}:
-            return said
+            return text
         if parameter in {"prices", "weights"}:
             number = super().value
-            return tuple(number(where, parameter, one) for one in said.split("/"))
-        return super().value(where, parameter, said)
+            return tuple(number(where, parameter, one) for one in text.split("/"))
+        return super().value(where, parameter, text)
 
 
 def _check_parts(where: str, allocation: str, partitions: float, alpha: float) -> None:

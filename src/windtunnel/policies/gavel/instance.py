@@ -308,8 +308,8 @@ def _pairs(
                 raise SpecError(f"{where}.jobs", f"there is no job {quote(name)}.")
         members.append([rows[names[0]], rows[names[1]]])
         if frozenset(members[-1]) in found:
-            said = f"jobs {quote(names[0])} and {quote(names[1])} are a pair already."
-            raise SpecError(f"{where}.jobs", said)
+            message = f"jobs {quote(names[0])} and {quote(names[1])} are a pair already."
+            raise SpecError(f"{where}.jobs", message)
         found.add(frozenset(members[-1]))
         table = _mapping(pair, "throughputs", where)
         speeds.append([_both(table.get(t, (0.0, 0.0)), f"{where}.throughputs.{t}") for t in types])

@@ -38,10 +38,10 @@ def fifo_perf(instance: Instance) -> np.ndarray:
     """
     shares, free = _kept(instance, None)
     for row in in_id_order(instance):
-        room = instance.scale_factors[row] <= free
-        if not room.any():
+        fits = instance.scale_factors[row] <= free
+        if not fits.any():
             break
-        kind = int(np.argmax(np.where(room, instance.throughputs[row], -1.0)))
+        kind = int(np.argmax(np.where(fits, instance.throughputs[row], -1.0)))
         if instance.throughputs[row, kind] > 0:
             shares[row, kind] = 1.0
             free[kind] -= instance.scale_factors[row]
@@ -178,9 +178,9 @@ def _assigned(
     places = [f"{k} from the end on {instance.gpu_types[kind]}" for kind, k in slots]
     columns = lp.add_columns("place", range(len(who)), cost=delays / unit)
     jobs = lp.add_rows("place of job", names, lower=1.0, upper=1.0)
-    room = lp.add_rows("GPUs at place", places, upper=np.floor(free[kinds]))
+    gpus = lp.add_rows("GPUs at place", places, upper=np.floor(free[kinds]))
     lp.add_coefficients(jobs[who], columns, 1.0)
-    lp.add_coefficients(room[where], columns, 1.0)
+    lp.add_coefficients(gpus[where], columns, 1.0)
     solution = lp.solve(method="simplex", then=[distinct_costs(len(who))])
     chosen = {
         int(waiting[who[c]]): slots[where[c]]

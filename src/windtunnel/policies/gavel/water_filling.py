@@ -124,15 +124,15 @@ class _Basin:
         lp = self._model.lp
         free = np.zeros_like(asked)
         open_ = asked.copy()
-        room = _LIFT * np.maximum(reached, reached.max(initial=0.0) * _LIFT)
-        room = np.where(room > 0, room, _LIFT)
+        most = _LIFT * np.maximum(reached, reached.max(initial=0.0) * _LIFT)
+        most = np.where(most > 0, most, _LIFT)
         lp.set_column_bounds(self._height, 0.0, 0.0)
         lp.set_costs(self._height, 0.0)
         try:
             while open_.any():
-                lp.set_column_bounds(self._lift, 0.0, np.where(open_, room, 0.0))
-                lp.set_costs(self._lift, np.where(open_, room.max() / room, 0.0))
-                raised = open_ & (self._keeping(reached).values[self._lift] > _RAISED * room)
+                lp.set_column_bounds(self._lift, 0.0, np.where(open_, most, 0.0))
+                lp.set_costs(self._lift, np.where(open_, most.max() / most, 0.0))
+                raised = open_ & (self._keeping(reached).values[self._lift] > _RAISED * most)
                 if not raised.any():
                     break
                 free |= raised

@@ -31,8 +31,8 @@ def quotas_of(manifests: Manifests, gpu: str | None = None) -> Quotas:
     gpu = gpu or gpu_resource(manifests)
     beyond = list(dict.fromkeys(_beyond(manifests, gpu)))
     if beyond:
-        said = "; ".join(beyond[:5])
-        raise SpecError("kueue", f"policy quota does not know {said}. Fly policy kueue.")
+        unknown = "; ".join(beyond[:5])
+        raise SpecError("kueue", f"policy quota does not know {unknown}. Fly policy kueue.")
     return Quotas(tuple(_queue(manifests, queue, gpu) for queue in manifests.queues))
 
 

@@ -37,7 +37,7 @@ def converted(given: Any, kind: type[Any], document: Document, path: str) -> Any
 
 
 def _found(given: Any, path: str) -> str:
-    """Return what stands at a path, to be said, if it is one number or word."""
+    """Return what stands at a path, for a message, if it is one number or word."""
     for field, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
         try:
             given = given[field or int(index)]

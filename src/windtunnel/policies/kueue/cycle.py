@@ -239,7 +239,7 @@ class _Round:
         with self.state.gone([*self.going, *going]):
             if not nomination.queue.fits(nomination.assignment.usage):
                 return False
-            return anywhere or self.state.has_room(list(nomination.places.values()))
+            return anywhere or self.state.are_free(nomination.places.values())
 
     def _preempt(self, nomination: Nomination) -> None:
         """Tell the victims to go; the head is tried again when they are gone."""

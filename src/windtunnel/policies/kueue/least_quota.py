@@ -55,7 +55,7 @@ def least_quotas(manifests: Manifests, snapshot: Snapshot, job: WrittenJob) -> l
         return []
     got = {flavor for of in now.stands for flavor in of.flavors.values()}
     queue = next(of for of in manifests.queues if of.name == now.queue)
-    wanted = {room.resource for room in now.room}
+    wanted = {quota.resource for quota in now.quotas}
     found: list[LeastQuota] = []
     for group in queue.resource_groups:
         for of in group.flavors:

@@ -47,7 +47,7 @@ class Moves(NamedTuple):
     moves: tuple[Move, ...]
 
 
-def making_room(state: State, requests: Sequence[PodSetRequest]) -> Moves | None:
+def moves_to_fit(state: State, requests: Sequence[PodSetRequest]) -> Moves | None:
     """Return moves after which a job has room where it requires it; None = there are none.
 
     Args:

@@ -197,7 +197,7 @@ class Nominator:
             found.pending.workload,
             found.assignment.usage,
             found.assignment.short,
-            self._room(requests),
+            self._fits_topology(requests),
             self.usage,
         )
         victims = self.search(attempt)
@@ -210,7 +210,7 @@ class Nominator:
             attempt.restore(victims)
         return victims
 
-    def _room(self, requests: list[PodSetRequest]) -> Callable[[], bool] | None:
+    def _fits_topology(self, requests: list[PodSetRequest]) -> Callable[[], bool] | None:
         """Return the question whether the topology has room now; None = there is none."""
         if not requests:
             return None

@@ -13,7 +13,7 @@ import msgspec
 
 from windtunnel.errors import quote
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
-from windtunnel.policies.kueue.moves import Moves, making_room
+from windtunnel.policies.kueue.moves import Moves, moves_to_fit
 from windtunnel.policies.kueue.site_trees import manifest_trees
 from windtunnel.policies.kueue.snapshots import place_held
 from windtunnel.policies.kueue.state import State
@@ -39,7 +39,7 @@ class Gone(NamedTuple):
     reason: str
 
 
-class Standing(NamedTuple):
+class PlacedPods(NamedTuple):
     """A pod set of the admitted job.
 
     Attributes:
@@ -56,7 +56,7 @@ class Standing(NamedTuple):
     domains: tuple[tuple[tuple[str, ...], int], ...]
 
 
-class Room(NamedTuple):
+class QueueQuota(NamedTuple):
     """What the job's queue has of one flavor and resource.
 
     Attributes:
@@ -84,18 +84,18 @@ class Ruling(msgspec.Struct, frozen=True):
         preempted: who went for it, in order.
         let_in: of those who waited, who is admitted without it.
         ahead: who waits before it in its queue.
-        room: its queue's quotas before it came.
+        quotas: its queue's quotas before it came.
         refused: why it is not admitted; empty = it is.
         lost: pods of admitted workloads on domains that no node manifest has.
         moves: who would have to move for it to find room; None = that is not what it lacks.
     """
 
     queue: str
-    stands: tuple[Standing, ...]
+    stands: tuple[PlacedPods, ...]
     preempted: tuple[Gone, ...]
     let_in: tuple[str, ...]
     ahead: tuple[str, ...]
-    room: tuple[Room, ...]
+    quotas: tuple[QueueQuota, ...]
     refused: str
     lost: int
     moves: Moves | None = None
@@ -163,10 +163,10 @@ class _Trial:
         admitted, _ = self._run(None)
         let_in = tuple(nomination.pending.workload.key for nomination in admitted)
         node = self.state.tree.queues[job.cluster_queue]
-        room = _room(node, job)
+        quotas = _queue_quotas(node, job)
         if job.stopped:
             why = f"LocalQueue {quote(job.workload.queue)} is stopped"
-            return Ruling(node.name, (), (), let_in, (), room, why, self.lost)
+            return Ruling(node.name, (), (), let_in, (), quotas, why, self.lost)
         uid = job.workload.uid or "~"
         workload = msgspec.structs.replace(job.workload, created=self.now, uid=uid)
         waits = self._submit(job._replace(workload=workload))
@@ -178,8 +178,8 @@ class _Trial:
         ahead = self._ahead(waits, node)
         refused = "" if mine is not None else self._refusal(waits, node, ahead)
         moves = self._moves(waits, node) if refused else None
-        stands = () if mine is None else tuple(_standing(mine))
-        return Ruling(node.name, stands, gone, let_in, ahead, room, refused, self.lost, moves)
+        stands = () if mine is None else tuple(_placed_pods(mine))
+        return Ruling(node.name, stands, gone, let_in, ahead, quotas, refused, self.lost, moves)
 
     def _moves(self, waits: Pending, node: QuotaNode) -> Moves | None:
         """Return who would have to move for it, where its quota suffices and room is what lacks."""
@@ -190,7 +190,7 @@ class _Trial:
         if not node.fits(found.assignment.usage) or not found.assignment.usage:
             return None
         requests = self.scheduler.nominator.requests(found, implied=True)
-        return making_room(self.state, requests) if requests else None
+        return moves_to_fit(self.state, requests) if requests else None
 
     def _run(self, until: Pending | None) -> tuple[list[Nomination], list[Victim]]:
         """Run cycles until one workload is admitted or nothing changes any more."""
@@ -253,14 +253,14 @@ class _Trial:
         return "others of the same cohort go before it in every cycle"
 
 
-def _room(node: QuotaNode, job: WrittenJob) -> tuple[Room, ...]:
+def _queue_quotas(node: QuotaNode, job: WrittenJob) -> tuple[QueueQuota, ...]:
     """Return what a queue has of what a job asks for, flavor by flavor."""
     asked: dict[str, int] = {}
     for pod_set in job.workload.pod_sets:
         for resource, amount in (*pod_set.requests.items(), ("pods", 1)):
             asked[resource] = asked.get(resource, 0) + amount * pod_set.count
     return tuple(
-        Room(
+        QueueQuota(
             of.flavor, resource, asked[resource], node.nominal.get((of.flavor, resource), 0),
             node.available((of.flavor, resource)), node.potential((of.flavor, resource)),
         )
@@ -271,12 +271,12 @@ def _room(node: QuotaNode, job: WrittenJob) -> tuple[Room, ...]:
     )  # fmt: skip
 
 
-def _standing(mine: Nomination) -> list[Standing]:
+def _placed_pods(mine: Nomination) -> list[PlacedPods]:
     """Return where an admitted job stands."""
     found = []
     for name, of in mine.assignment.flavors.items():
         flavors = {resource: chosen.flavor for resource, chosen in of.items()}
         _, place = mine.places.get(name, ("", None))
         domains = () if place is None else tuple(place.leaves)
-        found.append(Standing(name, mine.assignment.counts[name], flavors, domains))
+        found.append(PlacedPods(name, mine.assignment.counts[name], flavors, domains))
     return found

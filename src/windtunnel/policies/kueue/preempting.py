@@ -36,7 +36,7 @@ class Attempt(NamedTuple):
         workload: the workload that asks.
         usage: what it would hold.
         short: the flavors and resources that it lacks.
-        has_room: whether the topology has room for it as things stand; None = not asked.
+        fits_topology: whether the topology has room for it as things stand; None = not asked.
         usage_book: what local queues used; None = it does not count.
     """
 
@@ -45,7 +45,7 @@ class Attempt(NamedTuple):
     workload: Workload
     usage: Amounts
     short: frozenset[FlavorResource]
-    has_room: Callable[[], bool] | None = None
+    fits_topology: Callable[[], bool] | None = None
     usage_book: UsageBook | None = None
 
     def fits(self, *, borrowing: bool) -> bool:
@@ -55,7 +55,7 @@ class Attempt(NamedTuple):
                 return False
             if amount > self.queue.available(what):
                 return False
-        return self.has_room is None or self.has_room()
+        return self.fits_topology is None or self.fits_topology()
 
     def passes(self, holding: Holding, policy: str) -> bool:
         """Return whether a policy lets a holding go for it, by priority and age."""

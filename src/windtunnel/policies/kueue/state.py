@@ -172,18 +172,15 @@ class State:
             for holding in going:
                 self.occupy(holding)
 
-    def has_room(self, places: Iterable[tuple[str, Place]]) -> bool:
+    def are_free(self, places: Iterable[tuple[str, Place]]) -> bool:
         """Return whether places are free."""
-        taken: list[tuple[str, Place]] = []
-        room = True
-        for flavor, place in places:
-            self.topologies[flavor].take(place)
-            taken.append((flavor, place))
+        taken = list(places)
         for flavor, place in taken:
-            room = room and self.topologies[flavor].sound(place)
+            self.topologies[flavor].take(place)
+        free = all(self.topologies[flavor].sound(place) for flavor, place in taken)
         for flavor, place in taken:
             self.topologies[flavor].give(place)
-        return room
+        return free
 
     def occupy(self, holding: Holding) -> None:
         """Count what a holding uses; who holds is not changed."""

@@ -121,5 +121,5 @@ def _place(error: Exception) -> str:
 
 def _why(error: Exception) -> str:
     """Return what an error says is wrong, in one line."""
-    said = (getattr(error, "problem", None), getattr(error, "context", None))
-    return " ".join((", ".join(filter(None, said)) or str(error)).split())
+    parts = (getattr(error, "problem", None), getattr(error, "context", None))
+    return " ".join((", ".join(filter(None, parts)) or str(error)).split())

@@ -34,7 +34,7 @@ from windtunnel.policies.morphling.admission import QuotaBook
 from windtunnel.policies.morphling.draft import Draft
 from windtunnel.policies.morphling.growth import grow
 from windtunnel.policies.morphling.ladder import FREEDOMS
-from windtunnel.policies.morphling.room import make_room
+from windtunnel.policies.morphling.reclaim import reclaim_for
 from windtunnel.policies.morphling.rules import Rules
 from windtunnel.policies.morphling.shadow import Shadow
 from windtunnel.sim.contract import Wake
@@ -129,7 +129,7 @@ class Priced(Rules):
             pushes = shadow is None and (guaranteed or not pushed)
             pushes = pushes and not self._until_held(draft, job, waiting)
             pushed |= pushes and not guaranteed
-            if pushes and make_room(self, draft, job):
+            if pushes and reclaim_for(self, draft, job):
                 book.note(job)
                 waiting.leave(job)
             elif shadow is None and self.is_aged(job, now):

@@ -1,4 +1,4 @@
-"""Room kept for the first job that has waited too long: when it will fit, and what may pass it."""
+"""GPUs kept for the first job that has waited too long: when it will fit, and what may pass it."""
 
 from __future__ import annotations
 

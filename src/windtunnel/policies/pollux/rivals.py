@@ -37,10 +37,10 @@ class Tiresias:
         del now
         here = {job.job.name: job for job in active}
         self._requeue(here, interval)
-        room, runs = sum(free), []
+        spare, runs = sum(free), []
         for name in (*self._queues[0], *self._queues[1]):
-            if here[name].job.gpus <= room:
-                room -= here[name].job.gpus
+            if here[name].job.gpus <= spare:
+                spare -= here[name].job.gpus
                 runs.append(name)
         chosen = {name: here[name].nodes for name in runs if here[name].nodes}
         for nodes in chosen.values():
@@ -82,17 +82,17 @@ class Optimus:
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each job that runs."""
         del now, interval
-        room = sum(free)
-        counts = {job.job.name: 1 for job in active[:room]}
-        room -= len(counts)
+        spare = sum(free)
+        counts = {job.job.name: 1 for job in active[:spare]}
+        spare -= len(counts)
         gains = {job.job.name: self._gain(job, 1) for job in active[: len(counts)]}
         jobs = {job.job.name: job for job in active}
-        while room and gains:
+        while spare and gains:
             name = max(gains, key=lambda n: gains[n])
             if gains[name] <= 0:
                 break
             counts[name] += 1
-            room -= 1
+            spare -= 1
             gains[name] = self._gain(jobs[name], counts[name])
         chosen = {}
         for name, count in counts.items():

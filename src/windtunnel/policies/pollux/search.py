@@ -46,17 +46,17 @@ class Pollux:
         if not active or not any(free):
             return {}
         jobs = sorted(active, key=lambda job: (job.held, job.job.submit))
-        num_nodes, room = len(free), max(free)
+        num_nodes, node_gpus = len(free), max(free)
         base = np.zeros((len(jobs), num_nodes), np.int32)
         for row, job in zip(base, jobs, strict=True):
             np.add.at(row, list(job.nodes), 1)
-        most = np.array([min(job.most_gpus, num_nodes * room) for job in jobs], np.int32)
+        most = np.array([min(job.most_gpus, num_nodes * node_gpus) for job in jobs], np.int32)
         search = kernel.AllocationSearch(
             base,
             most,
-            _worth(jobs, most, num_nodes, room),
+            _worth(jobs, most, num_nodes, node_gpus),
             np.array([_kept(job, now) for job in jobs]),
-            room,
+            node_gpus,
             avoid=self._avoid,
             size=_SIZE,
             seed=(self._seed << 32) + self._ticks,
@@ -83,18 +83,18 @@ class Pollux:
         return states
 
 
-def _worth(jobs: Sequence[Tuned], most: np.ndarray, num_nodes: int, room: int) -> np.ndarray:
+def _worth(jobs: Sequence[Tuned], most: np.ndarray, num_nodes: int, node_gpus: int) -> np.ndarray:
     """Return what GPUs are worth to each job, by whether they are on several nodes, and number.
 
     That is the goodput beside that of a fair share, which is taken to be on one node, however
     large; by nodes a GPU, as published, which matters beside what a job without GPUs has.
     """
-    fair = -(-num_nodes * room // len(jobs))
+    fair = -(-num_nodes * node_gpus // len(jobs))
     worth = np.zeros((len(jobs), 2, int(most.max()) + 1))
     for at, job in enumerate(jobs):
         own = job.speedups(max(int(most[at]), fair))
         share = own[0, fair] or own[0].max() or own.max() or 1.0
-        worth[at, :, : most[at] + 1] = own[:, : most[at] + 1] / share / room
+        worth[at, :, : most[at] + 1] = own[:, : most[at] + 1] / share / node_gpus
     return worth
 
 

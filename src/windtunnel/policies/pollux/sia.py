@@ -211,12 +211,12 @@ class Sia:
         once = program.add_rows("job", range(len(costs)), upper=1.0)
         types = self._machines.types
         nodes = list(zip(free, self._machines.kinds, strict=True))
-        room = [sum(gpus for gpus, kind in nodes if kind == own) for own in types]
-        rooms = program.add_rows("GPUs", types, upper=room)
+        capacity = [sum(gpus for gpus, kind in nodes if kind == own) for own in types]
+        limits = program.add_rows("GPUs", types, upper=capacity)
         program.add_coefficients(once[jobs], x, 1.0)
         of_type = np.array([types.index(choice.kind) for choice in self._choices])
         gpus = np.array([float(choice.gpus) for choice in self._choices])
-        program.add_coefficients(rooms[of_type[columns]], x, gpus[columns])
+        program.add_coefficients(limits[of_type[columns]], x, gpus[columns])
         values = program.solve(gap=_GAP).values if len(jobs) else np.empty(0)
         chosen: list[int | None] = [None] * len(costs)
         for at in np.flatnonzero(values > 0.5).tolist():  # noqa: PLR2004 - 0 or 1, but for rounding

@@ -148,11 +148,11 @@ class Market:
         self._plan = {}
         for ahead in range(self.rules.window):
             planned = [at for at in range(len(jobs)) if rows[at, ahead]]
-            room = self.num_gpus - sum(jobs[at].job.gpus for at in planned)
+            spare = self.num_gpus - sum(jobs[at].job.gpus for at in planned)
             for at in np.argsort(-program.remaining, kind="stable").tolist():
-                if not rows[at, ahead] and jobs[at].job.gpus <= room:
+                if not rows[at, ahead] and jobs[at].job.gpus <= spare:
                     planned.append(at)
-                    room -= jobs[at].job.gpus
+                    spare -= jobs[at].job.gpus
             self._plan[self.round + ahead] = [numbers[at] for at in planned]
 
 
@@ -226,8 +226,8 @@ class _Program:
         cost = weights / (count * rules.window)
         utility = lp.add_columns("utility", names, lower=-np.inf, cost=cost)
         worst = lp.add_columns("longest left", ["s"], cost=-rules.k / unit * rules.length)
-        room = lp.add_rows("GPUs", ["window"], upper=self.num_gpus * rules.window)
-        lp.add_coefficients(np.repeat(room, count), rounds, self.gangs)
+        gpus = lp.add_rows("GPUs", ["window"], upper=self.num_gpus * rules.window)
+        lp.add_coefficients(np.repeat(gpus, count), rounds, self.gangs)
         fits = lp.add_rows("time", names, upper=0.0)
         lp.add_coefficients(fits, seconds, 1 / rules.length)
         lp.add_coefficients(fits, rounds, -1.0)
@@ -273,14 +273,14 @@ def _in_order(
     some = np.flatnonzero((counts > 0) & (counts < window))
     if not len(some):
         return rows
-    room = num_gpus - int(gangs[counts >= window].sum())
+    spare = num_gpus - int(gangs[counts >= window].sum())
     lp = LinearProgram("order of rounds")
     mean = np.arange(window) * (weights[some] / weights[some].max() / counts[some])[:, None]
     cells = lp.add_columns("cell", range(mean.size), upper=1.0, cost=mean.ravel(), integer=True)
     cells = cells.reshape(mean.shape)
     runs = lp.add_rows("rounds of job", some.tolist(), lower=counts[some], upper=counts[some])
     lp.add_coefficients(np.repeat(runs, window), cells.ravel(), 1.0)
-    full = lp.add_rows("GPUs in round", range(window), upper=room)
+    full = lp.add_rows("GPUs in round", range(window), upper=spare)
     sizes = np.repeat(gangs[some], window)
     lp.add_coefficients(np.tile(full, len(some)), cells.ravel(), sizes)
     rows[some] = lp.solve(gap=rules.gap).values[cells] > 0.5  # noqa: PLR2004 - binary

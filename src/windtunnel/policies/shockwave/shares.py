@@ -1,8 +1,8 @@
 """Shares of the time on one GPU type: the policies that Shockwave is compared with.
 
 Each gives the active jobs shares x in [0, 1] with sum s x <= N (s the gang, N the GPUs), except
-where the published rule does not keep to that. Where the optimum leaves room, the published
-programs were solved by interior-point methods: the room is then shared as their centre does.
+where the published rule does not keep to that. Where the optimum leaves GPUs over, the published
+programs were solved by interior-point methods: these are then shared as their centre does.
 
 Zheng et al., NSDI'23, section 8; Narayanan et al., OSDI'20; AlloX: Le et al., EuroSys'20; Themis:
 Mahajan et al., NSDI'20.
@@ -75,12 +75,12 @@ def max_min(gangs: np.ndarray, speeds: np.ndarray, left: np.ndarray, num_gpus: i
     del speeds, left
     if gangs.sum() <= num_gpus:
         return np.ones(len(gangs))
-    room, level, waiting = float(num_gpus), 0.0, len(gangs)
+    spare, level, waiting = float(num_gpus), 0.0, len(gangs)
     for gang in np.sort(gangs).tolist():
-        if gang * waiting >= room:
-            level = room / waiting
+        if gang * waiting >= spare:
+            level = spare / waiting
             break
-        room, waiting = room - gang, waiting - 1
+        spare, waiting = spare - gang, waiting - 1
     return np.asarray(np.minimum(1.0, level / gangs))
 
 
@@ -92,14 +92,14 @@ def most_throughput(
     Jobs with nothing go by what an interior-point solver leaves them: dust over their price.
     """
     del left
-    shares, room, price = np.zeros(len(gangs)), float(num_gpus), 0.0
+    shares, spare, price = np.zeros(len(gangs)), float(num_gpus), 0.0
     for job in np.argsort(-speeds / gangs, kind="stable").tolist():
-        if room <= 0:
+        if spare <= 0:
             break
-        shares[job] = min(1.0, room / gangs[job])
+        shares[job] = min(1.0, spare / gangs[job])
         price = speeds[job] / gangs[job]
-        room -= gangs[job] * shares[job]
-    if room > 0:
+        spare -= gangs[job] * shares[job]
+    if spare > 0:
         return shares
     waiting = shares == 0
     cost = price * gangs[waiting] - speeds[waiting]
@@ -126,10 +126,10 @@ def least_span(
             else:
                 low = span
         low, high, last = last, last * 10, last * 10
-    return centre_of_room(best, gangs, num_gpus)
+    return central_shares(best, gangs, num_gpus)
 
 
-def centre_of_room(
+def central_shares(
     need: np.ndarray, gangs: np.ndarray, num_gpus: float, *, cones: bool = False
 ) -> np.ndarray:
     """Return the analytic centre of need <= x <= 1, sum s x <= N.
@@ -145,15 +145,15 @@ def centre_of_room(
             ln(x - need) + ln x.
     """
     free = need < 1 - 1e-9
-    room = num_gpus - gangs @ need
+    spare = num_gpus - gangs @ need
     result: np.ndarray = np.minimum(need, 1.0)
-    if not free.any() or room <= 1e-9 * num_gpus:
+    if not free.any() or spare <= 1e-9 * num_gpus:
         return result
     low, size = need[free], gangs[free]
     first, second = (2.0, 0.0) if cones else (1.0, 1.0)
-    x = low + np.minimum(0.5 * (1 - low), 0.5 * room / size.sum())
+    x = low + np.minimum(0.5 * (1 - low), 0.5 * spare / size.sum())
     for _ in range(_STEPS):
-        rest = room - size @ (x - low)
+        rest = spare - size @ (x - low)
         gradient = first / (x - low) + second / x - 1 / (1 - x) - size / rest
         bend = first / (x - low) ** 2 + second / x**2 + 1 / (1 - x) ** 2
         solved, pull = gradient / bend, size / bend / rest
@@ -215,7 +215,7 @@ def _fairest(
 
     low = float(((since + alone)[going] / due[going]).max(initial=0.0))
     if serves(low):
-        return centre_of_room(need(low), gangs, num_gpus, cones=True)
+        return central_shares(need(low), gangs, num_gpus, cones=True)
     high = 2 * low
     while not serves(high):
         low, high = high, 2 * high
@@ -224,7 +224,7 @@ def _fairest(
         if not low < middle < high:
             break
         low, high = (low, middle) if serves(middle) else (middle, high)
-    return centre_of_room(need(high), gangs, num_gpus, cones=True)
+    return central_shares(need(high), gangs, num_gpus, cones=True)
 
 
 class AlloX:

@@ -1,4 +1,4 @@
-"""Making room: running jobs that hold more than their floor give way, flattest slope first."""
+"""Reclaiming GPUs: running jobs that hold more than their floor give way, flattest slope first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import JobView
 
 
-def make_room(policy: Rules, draft: Draft, job: JobView) -> bool:
+def reclaim_for(policy: Rules, draft: Draft, job: JobView) -> bool:
     """Launch a job at its floor by letting others give way, if that can be and pays.
 
     Victims are taken in ascending slope until the floor fits. Then they get back, steepest first,
