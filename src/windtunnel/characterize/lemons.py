@@ -198,7 +198,7 @@ def _outages(given: Attempts) -> tuple[list[Outage], np.ndarray]:
     together = np.zeros(len(given.run), dtype=bool)
     at = np.flatnonzero(given.failed)
     at = at[np.argsort(given.end[at], kind="stable")]
-    if len(at) < 2:  # noqa: PLR2004 - one failure is nobody's company
+    if len(at) < 2:  # noqa: PLR2004 - one failure is together with none
         return [], together
     times = given.end[at]
     span = max(float(given.end.max() - (given.end - given.run).min()), TOGETHER)

@@ -1,11 +1,11 @@
 """One way in for tables: Arrow in memory, or an Ibis table on whatever backend holds it.
 
-Every function of this room is written against Ibis expressions, so that the same text runs on
+Every function of this package is written against Ibis expressions, so that the same text runs on
 DuckDB inside this process and on a cluster, and asks for its result only at its end.
 
 Which rows can a question not use, and why? The first reason that holds is the one that counts.
 
-Every answer of this room names the rows that are not in it, so that rows in = rows used + rows
+Every answer of this package names the rows that are not in it, so that rows in = rows used + rows
 named.
 """
 

@@ -59,21 +59,21 @@ def accuracy(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float | int 
         to measure.
     """
     there = ~np.isnan(predicted)
-    said, true = predicted[there], truth[there]
-    errors = relative_errors(said, true)
-    positive = (said > 0) & (true > 0)
-    ratios = np.log(said[positive] / true[positive])
-    some = len(said) > 0
+    predictions, true = predicted[there], truth[there]
+    errors = relative_errors(predictions, true)
+    positive = (predictions > 0) & (true > 0)
+    ratios = np.log(predictions[positive] / true[positive])
+    some = len(predictions) > 0
     median, p90 = _interpolated(errors, (0.5, 0.9))
     log_ratios = quantiles(ratios, [p / 100 for p in LOG_RATIO_PERCENTS])
     return {
         "n": len(predicted),
-        "num_predicted": len(said),
-        "num_unpredicted": len(predicted) - len(said),
+        "num_predicted": len(predictions),
+        "num_unpredicted": len(predicted) - len(predictions),
         **{f"within_{w}": float((errors <= w / 100).mean()) if some else None for w in WITHIN},
         "median_error": median,
         "p90_error": p90,
-        "mae": float(np.abs(said - true).mean()) if some else None,
+        "mae": float(np.abs(predictions - true).mean()) if some else None,
         "num_log_ratios": len(ratios),
         **{
             f"log_ratio_p{p}": float(value) if len(ratios) else None

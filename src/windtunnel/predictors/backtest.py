@@ -1,4 +1,4 @@
-"""Back-tests: what a predictor would have said at each submission, against what happened.
+"""Back-tests: what a predictor would have answered at each submission, against what happened.
 
 `backtest` goes along the trace (`windtunnel.predictors.online`) and keeps the predictions; every
 number of a `Backtest` is a function of that table.

@@ -55,7 +55,7 @@ class Level:
 
     Attributes:
         columns: columns of `IDENTITY`; none = all jobs.
-        source: what a prediction from them is said to rest on, an index into
+        source: what a prediction from them rests on, an index into
             `windtunnel.predictors.convention.SOURCES`.
         last: the most recent runs that count; None = all.
     """

@@ -1,4 +1,4 @@
-"""How well would waits have been foretold? On a held-back end of the log, from the past alone.
+"""How well would waits have been predicted? On a held-back end of the log, from the past alone.
 
 Each judged job is predicted at its submission from what had started by then; the interval's level
 comes from the scores of jobs that had started before its day began.

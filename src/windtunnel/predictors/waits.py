@@ -152,7 +152,7 @@ class WaitHistory:
         """Return the waits of the latest requests like one, and what they have in common with it.
 
         Args:
-            codes: ``size``, ``vc``, ``user``, ``queue`` -> code; None = not said, or never seen.
+            codes: ``size``, ``vc``, ``user``, ``queue`` -> code; None = not given, or never seen.
             at: only starts up to this instant are known, s.
 
         Returns:

@@ -106,13 +106,15 @@ class _Reading:
         lines = text.strip().splitlines()
         names = [name.strip().lower().replace(" ", "") for name in lines[0].split("|")]
         for self.row, line in enumerate(lines[1:], 2):
-            said = dict(zip(names, line.split("|"), strict=False))
+            fields = dict(zip(names, line.split("|"), strict=False))
             if "account" in names:
-                top = "" if said["account"] == "root" else "root"
-                parent = said["account"] if said.get("user") else said.get("parentname") or top
-                self._set_association(said, parent)
+                top = "" if fields["account"] == "root" else "root"
+                parent = (
+                    fields["account"] if fields.get("user") else fields.get("parentname") or top
+                )
+                self._set_association(fields, parent)
             elif "name" in names:
-                self._set_qos(said["name"], said)
+                self._set_qos(fields["name"], fields)
             else:
                 raise TraceError.missing_column(self.file, "Name", names)
 
@@ -127,17 +129,17 @@ class _Reading:
             if kind == "Parent":
                 parent = name
                 continue
-            said = {
+            fields = {
                 key.lower(): value.strip("'")
                 for key, value in re.findall(r":(\w+)=('[^']*'|[^:]*)", rest)
             }
             if kind == "Cluster":
-                said["account"] = "root"
+                fields["account"] = "root"
             elif kind == "Account":
-                said["account"] = name
+                fields["account"] = name
             else:
-                said |= {"account": parent, "user": name}
-            self._set_association(said, "" if kind == "Cluster" else parent)
+                fields |= {"account": parent, "user": name}
+            self._set_association(fields, "" if kind == "Cluster" else parent)
 
     def commands(self, text: str) -> None:
         """Read sacctmgr's own commands: add and modify accounts, users and QOS."""
@@ -152,21 +154,21 @@ class _Reading:
                 continue
             verb, what = parts[0].lower(), parts[1].lower()
             if verb in ("add", "create"):
-                self._add(parts[2], what, _said(parts[3:]))
+                self._add(parts[2], what, _fields(parts[3:]))
             elif verb == "modify":
                 self._modify(parts[2:], what)
             else:
                 raise self._odd("add or modify", value=line)
 
-    def _add(self, names: str, what: str, said: dict[str, str]) -> None:
+    def _add(self, names: str, what: str, fields: dict[str, str]) -> None:
         for name in names.partition("=")[2].split(",") if "=" in names else names.split(","):
             if what.startswith("qos"):
-                self._set_qos(name, said)
+                self._set_qos(name, fields)
             elif what.startswith("account"):
-                self._set_association(said | {"account": name}, said.get("parent", "root"))
+                self._set_association(fields | {"account": name}, fields.get("parent", "root"))
             elif what.startswith("user"):
-                for account in said.get("account", said.get("accounts", "")).split(","):
-                    self._set_association(said | {"account": account, "user": name}, account)
+                for account in fields.get("account", fields.get("accounts", "")).split(","):
+                    self._set_association(fields | {"account": account, "user": name}, account)
 
     def _modify(self, parts: list[str], what: str) -> None:
         """Carry out ``modify WHAT where name=A,B [account=..] set KEY=VALUE ...``."""
@@ -174,12 +176,12 @@ class _Reading:
         if "set" not in lower:
             raise self._odd("modify ... set KEY=VALUE", value=" ".join(parts))
         at = lower.index("set")
-        where = _said(part for part in parts[:at] if part.lower() != "where")
+        where = _fields(part for part in parts[:at] if part.lower() != "where")
         bare = [part for part in parts[:at] if "=" not in part and part.lower() != "where"]
-        said = _said(parts[at + 1 :])
+        fields = _fields(parts[at + 1 :])
         for name in (where.get("name") or where.get("names") or (bare or [""])[0]).split(","):
             if what.startswith("qos"):
-                self._set_qos(name, said)
+                self._set_qos(name, fields)
                 continue
             for account, user, partition in list(self.found):
                 is_meant = (
@@ -189,40 +191,40 @@ class _Reading:
                 )
                 if is_meant:
                     key = {"account": account, "user": user, "partition": partition}
-                    self._set_association(said | key, "")
+                    self._set_association(fields | key, "")
 
-    def _set_qos(self, name: str, said: dict[str, str]) -> None:
+    def _set_qos(self, name: str, fields: dict[str, str]) -> None:
         old = self.qos.get(name, SlurmQos(name))
-        mode = said.get("preemptmode", old.preempt_mode).upper()
+        mode = fields.get("preemptmode", old.preempt_mode).upper()
         self.qos[name] = msgspec.structs.replace(
             old,
-            priority=self._value(said, "priority", old.priority, whole),
-            preempts=words(said["preempt"]) if "preempt" in said else old.preempts,
+            priority=self._value(fields, "priority", old.priority, whole),
+            preempts=words(fields["preempt"]) if "preempt" in fields else old.preempts,
             preempt_mode="" if mode == "CLUSTER" else mode,
-            grace=self._value(said, "gracetime", old.grace, _seconds),
-            exempt=self._value(said, "preemptexempttime", old.exempt, duration),
-            usage_factor=self._value(said, "usagefactor", old.usage_factor, factor),
-            flags=words(said["flags"]) if "flags" in said else old.flags,
-            bounds=self._bounds(said, old.bounds),
+            grace=self._value(fields, "gracetime", old.grace, _seconds),
+            exempt=self._value(fields, "preemptexempttime", old.exempt, duration),
+            usage_factor=self._value(fields, "usagefactor", old.usage_factor, factor),
+            flags=words(fields["flags"]) if "flags" in fields else old.flags,
+            bounds=self._bounds(fields, old.bounds),
         )
 
-    def _set_association(self, said: dict[str, str], parent: str) -> None:
-        key = (said["account"], said.get("user", ""), said.get("partition", ""))
+    def _set_association(self, fields: dict[str, str], parent: str) -> None:
+        key = (fields["account"], fields.get("user", ""), fields.get("partition", ""))
         old = self.found.get(key, SlurmAssociation(*key, parent))
-        share = next((name for name in ("share", "fairshare", "shares") if name in said), "share")
-        qos = said.get("qos", said.get("qoslevel"))
+        share = next((name for name in ("share", "fairshare", "shares") if name in fields), "share")
+        qos = fields.get("qos", fields.get("qoslevel"))
         self.found[key] = msgspec.structs.replace(
             old,
-            shares=self._value(said, share, old.shares, _shares),
-            priority=self._value(said, "priority", old.priority, whole),
+            shares=self._value(fields, share, old.shares, _shares),
+            priority=self._value(fields, "priority", old.priority, whole),
             qos=old.qos if qos is None else tuple(name for name in qos.split(",") if name),
-            default_qos=said.get("defqos", said.get("defaultqos", old.default_qos)),
-            bounds=self._bounds(said, old.bounds),
+            default_qos=fields.get("defqos", fields.get("defaultqos", old.default_qos)),
+            bounds=self._bounds(fields, old.bounds),
         )
 
-    def _bounds(self, said: dict[str, str], old: SlurmBounds) -> SlurmBounds:
+    def _bounds(self, fields: dict[str, str], old: SlurmBounds) -> SlurmBounds:
         values: dict[str, Any] = {}
-        for key, text in said.items():
+        for key, text in fields.items():
             if key not in _BOUNDS:
                 continue
             field, read = _BOUNDS[key]
@@ -235,9 +237,9 @@ class _Reading:
             values[field] = {**before, **value} if isinstance(value, dict) and text else value
         return msgspec.structs.replace(old, **values)
 
-    def _value(self, said: dict[str, str], key: str, old: Any, read: Callable[[str], Any]) -> Any:
+    def _value(self, fields: dict[str, str], key: str, old: Any, read: Callable[[str], Any]) -> Any:
         """Return what a line says under a key, or what was known before."""
-        text = said.get(key, "")
+        text = fields.get(key, "")
         if not text:
             return old
         try:
@@ -276,6 +278,6 @@ def _shares(text: str) -> int:
     return -1 if text == "parent" else whole(text)
 
 
-def _said(parts: Iterable[str]) -> dict[str, str]:
+def _fields(parts: Iterable[str]) -> dict[str, str]:
     pairs = (part.partition("=") for part in parts)
     return {key.lower().rstrip("+-"): value for key, equals, value in pairs if equals}

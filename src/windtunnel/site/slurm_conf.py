@@ -195,25 +195,25 @@ def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
         if line["nodename"].upper() == "DEFAULT":
             defaults |= line
             continue
-        said = defaults | line
+        fields = defaults | line
         sockets = value_of(
-            file, said, "Sockets", whole, value_of(file, said, "SocketsPerBoard", whole, 1)
+            file, fields, "Sockets", whole, value_of(file, fields, "SocketsPerBoard", whole, 1)
         )
-        sockets *= value_of(file, said, "Boards", whole, 1) if "socketsperboard" in said else 1
-        threads = value_of(file, said, "ThreadsPerCore", whole, 1)
-        cores = sockets * value_of(file, said, "CoresPerSocket", whole, 1)
+        sockets *= value_of(file, fields, "Boards", whole, 1) if "socketsperboard" in fields else 1
+        threads = value_of(file, fields, "ThreadsPerCore", whole, 1)
+        cores = sockets * value_of(file, fields, "CoresPerSocket", whole, 1)
         for name in value_of(file, line, "NodeName", hosts, []):
             if name in found:
                 expected = "each node on one line"
                 raise TraceError(str(file), expected, column="NodeName", value=name)
             found[name] = SlurmNode(
                 name=name,
-                cpus=value_of(file, said, "CPUs", size, cores * threads),
-                memory=value_of(file, said, "RealMemory", size, 1),
-                gpus=value_of(file, said, "Gres", gpu_counts, {}),
-                weight=value_of(file, said, "Weight", whole, 1),
-                features=words(said.get("features", said.get("feature", ""))),
-                state=said.get("state", "IDLE").upper(),
+                cpus=value_of(file, fields, "CPUs", size, cores * threads),
+                memory=value_of(file, fields, "RealMemory", size, 1),
+                gpus=value_of(file, fields, "Gres", gpu_counts, {}),
+                weight=value_of(file, fields, "Weight", whole, 1),
+                features=words(fields.get("features", fields.get("feature", ""))),
+                state=fields.get("state", "IDLE").upper(),
             )
     return tuple(found.values())
 
@@ -284,45 +284,45 @@ def _partitions(
         if line["partitionname"].upper() == "DEFAULT":
             defaults |= line
             continue
-        said = defaults | line
-        listed = said.get("nodes", "ALL")
-        given = names if listed.upper() == "ALL" else value_of(file, said, "Nodes", hosts, [])
+        fields = defaults | line
+        listed = fields.get("nodes", "ALL")
+        given = names if listed.upper() == "ALL" else value_of(file, fields, "Nodes", hosts, [])
         of = {node for name in given for node in sets.get(name, [name])}
         if of - known:
             message = "names of NodeName or NodeSet lines"
             raise TraceError(str(file), message, column="Nodes", value=min(of - known))
         found[line["partitionname"]] = _partition(
-            file, said, tuple(name for name in names if name in of)
+            file, fields, tuple(name for name in names if name in of)
         )
     return tuple(found.values())
 
 
-def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> SlurmPartition:
-    both = value_of(file, said, "Priority", whole, 1)
-    over = value_of(file, said, "OverTimeLimit", number, None)
+def _partition(file: Path, fields: dict[str, str], nodes: tuple[str, ...]) -> SlurmPartition:
+    both = value_of(file, fields, "Priority", whole, 1)
+    over = value_of(file, fields, "OverTimeLimit", number, None)
     return SlurmPartition(
-        name=said["partitionname"],
+        name=fields["partitionname"],
         nodes=nodes,
-        max_time=value_of(file, said, "MaxTime", duration, None),
-        default_time=value_of(file, said, "DefaultTime", duration, None),
-        min_nodes=value_of(file, said, "MinNodes", whole, 0),
-        max_nodes=value_of(file, said, "MaxNodes", number, None),
-        tier=value_of(file, said, "PriorityTier", whole, both),
-        job_factor=value_of(file, said, "PriorityJobFactor", whole, both),
-        exclusive=said.get("oversubscribe", said.get("shared", "")).upper().startswith("EXCL"),
-        least_loaded=is_yes(said.get("lln", "NO")),
-        memory_per_node=value_of(file, said, "DefMemPerNode", number, None),
-        memory_per_cpu=value_of(file, said, "DefMemPerCPU", number, None),
+        max_time=value_of(file, fields, "MaxTime", duration, None),
+        default_time=value_of(file, fields, "DefaultTime", duration, None),
+        min_nodes=value_of(file, fields, "MinNodes", whole, 0),
+        max_nodes=value_of(file, fields, "MaxNodes", number, None),
+        tier=value_of(file, fields, "PriorityTier", whole, both),
+        job_factor=value_of(file, fields, "PriorityJobFactor", whole, both),
+        exclusive=fields.get("oversubscribe", fields.get("shared", "")).upper().startswith("EXCL"),
+        least_loaded=is_yes(fields.get("lln", "NO")),
+        memory_per_node=value_of(file, fields, "DefMemPerNode", number, None),
+        memory_per_cpu=value_of(file, fields, "DefMemPerCPU", number, None),
         over_time_limit=None if over is None else 60 * over,
-        preempt_mode=said.get("preemptmode", "").upper(),
-        grace=value_of(file, said, "GraceTime", _seconds, 0) or 0,
-        qos="" if said.get("qos", "").upper() in ("N/A", "") else said["qos"],
-        allowed_accounts=_allowed(said.get("allowaccounts")),
-        denied_accounts=words(said.get("denyaccounts", "")),
-        allowed_qos=_allowed(said.get("allowqos")),
-        denied_qos=words(said.get("denyqos", "")),
-        is_default=is_yes(said.get("default", "NO")),
-        is_up=said.get("state", "UP").upper() == "UP",
+        preempt_mode=fields.get("preemptmode", "").upper(),
+        grace=value_of(file, fields, "GraceTime", _seconds, 0) or 0,
+        qos="" if fields.get("qos", "").upper() in ("N/A", "") else fields["qos"],
+        allowed_accounts=_allowed(fields.get("allowaccounts")),
+        denied_accounts=words(fields.get("denyaccounts", "")),
+        allowed_qos=_allowed(fields.get("allowqos")),
+        denied_qos=words(fields.get("denyqos", "")),
+        is_default=is_yes(fields.get("default", "NO")),
+        is_up=fields.get("state", "UP").upper() == "UP",
     )
 
 

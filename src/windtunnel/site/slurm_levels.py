@@ -25,15 +25,15 @@ def read_topology_conf(file: Path) -> Levels:
     Raises:
         TraceError: the file cannot be read, names no nodes, a node twice, or switches in a circle.
     """
-    said = list(read_lines(file))
+    lines = list(read_lines(file))
     blocks = {
         line["blockname"]: value_of(file, line, "Nodes", hosts, [])
-        for line in said
+        for line in lines
         if "blockname" in line
     }
-    named = [line for line in said if "switchname" in line]
+    named = [line for line in lines if "switchname" in line]
     if blocks:
-        sizes = [value_of(file, line, "BlockSizes", _numbers, []) for line in said]
+        sizes = [value_of(file, line, "BlockSizes", _numbers, []) for line in lines]
         levels, of = _blocks(file, blocks, next((found for found in sizes if found), []))
     else:
         levels, of = _switches(file, named)

@@ -39,26 +39,30 @@ def read_reservations(text: str, file: str, nodes: tuple[str, ...]) -> tuple[Slu
         raise TraceError(file, "ReservationName=..., as scontrol show reservation prints it", row=1,
                          value=before.strip().splitlines()[0])  # fmt: skip
     for record in records:
-        said = dict(_PAIR.findall(record))
-        name = said["ReservationName"]
+        fields = dict(_PAIR.findall(record))
+        name = fields["ReservationName"]
         row = text[: text.index(record)].count("\n") + 1
-        start, end = (_date(said.get(key, ""), file, row, key) for key in ("StartTime", "EndTime"))
+        start, end = (
+            _date(fields.get(key, ""), file, row, key) for key in ("StartTime", "EndTime")
+        )
         try:
-            mine = nodes if said.get("Nodes", "").upper() == "ALL" else tuple(hosts(said["Nodes"]))
+            mine = (
+                nodes if fields.get("Nodes", "").upper() == "ALL" else tuple(hosts(fields["Nodes"]))
+            )
         except (KeyError, ValueError):
             mine = ()
         lacking = sorted(set(mine) - set(nodes))
         if not name or not mine or lacking:
-            value = ",".join(lacking) or said.get("Nodes", "")
+            value = ",".join(lacking) or fields.get("Nodes", "")
             raise TraceError(file, "a name, and nodes of the site", row=row, column="Nodes",
                              value=value)  # fmt: skip
         if not end > start:
             raise TraceError(file, "an end after the start", row=row, column="EndTime",
-                             value=said["EndTime"])  # fmt: skip
-        users, accounts, flags = (words(said.get(key, "")) for key in _PEOPLE)
+                             value=fields["EndTime"])  # fmt: skip
+        users, accounts, flags = (words(fields.get(key, "")) for key in _PEOPLE)
         if flags & _REPEATED:
             what = "a reservation of one date; write each time that it comes as one of its own"
-            raise TraceError(file, what, row=row, column="Flags", value=said["Flags"])
+            raise TraceError(file, what, row=row, column="Flags", value=fields["Flags"])
         found.append(
             SlurmReservation(name, mine, start, end, users, accounts, flags, is_dated=True)
         )

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _KEYS = ("conf", "accounts", "reservations")
 
 
-def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
+def site_of_text(table: Any, where: str = "site.slurm") -> SlurmSite:
     """Return the site that a table of a site file describes.
 
     Args:
-        said: ``conf`` (lines of slurm.conf), and perhaps ``accounts`` (commands of sacctmgr) and
+        table: ``conf`` (lines of slurm.conf), and perhaps ``accounts`` (commands of sacctmgr) and
             ``reservations`` (as ``scontrol show reservation`` prints them).
         where: what to call it in messages.
 
@@ -34,23 +34,23 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
         SpecError: it is no such table, includes other files, or has no nodes or partitions.
         TraceError: a line is not understood.
     """
-    if not isinstance(said, dict) or not all(isinstance(text, str) for text in said.values()):
-        raise SpecError(where, f"found {quote(said)}; expected a table with conf = text.")
-    for key in said:
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+        raise SpecError(where, f"found {quote(table)}; expected a table with conf = text.")
+    for key in table:
         if key not in _KEYS:
             raise SpecError.unknown(f"{where}.{key}", key, _KEYS)
     # Lines as the reader takes them apart, which also ends them at other characters than "\n".
-    lines = said.get("conf", "").splitlines()
+    lines = table.get("conf", "").splitlines()
     if any(line.strip().lower().startswith("include") for line in lines):
         raise SpecError(f"{where}.conf", "includes another file; write its lines here.")
     with _written("\n".join(lines), f"{where}.conf") as file:
         site = read_slurm_conf(file)
-    if said.get("accounts", "").strip():
-        with _written(said["accounts"], f"{where}.accounts") as file:
+    if table.get("accounts", "").strip():
+        with _written(table["accounts"], f"{where}.accounts") as file:
             qos, associations = read_sacctmgr(file)
             site = msgspec.structs.replace(site, qos=qos, associations=associations)
     names = tuple(node.name for node in site.nodes)
-    holds = read_reservations(said.get("reservations", ""), f"{where}.reservations", names)
+    holds = read_reservations(table.get("reservations", ""), f"{where}.reservations", names)
     site = msgspec.structs.replace(site, reservations=holds)
     if not site.nodes or not site.partitions:
         message = "expected NodeName and PartitionName lines, as in slurm.conf."

@@ -90,15 +90,17 @@ def check_predictor(predictor: Any) -> None:
     past = as_jobs({**_MANY, "user": ["a", "b"] * 4, "template": ["x", "y", "x", "z"] * 2})
     model = resolve_predictor(predictor).clone()
     model.fit(past, np.asarray(past["duration"].to_numpy()))
-    said = np.asarray(model.predict(past), dtype=float)
-    if said.shape != (past.num_rows,):
-        raise AssertionError(f"predict returned shape {said.shape}; expected ({past.num_rows},)")
-    if (said < 0).any():
-        raise AssertionError(f"predicted {said[said < 0][0]:g} s; expected at least 0, or NaN")
+    seconds = np.asarray(model.predict(past), dtype=float)
+    if seconds.shape != (past.num_rows,):
+        raise AssertionError(f"predict returned shape {seconds.shape}; expected ({past.num_rows},)")
+    if (seconds < 0).any():
+        raise AssertionError(
+            f"predicted {seconds[seconds < 0][0]:g} s; expected at least 0, or NaN"
+        )
     place = past.column_names.index("duration")
     longer = past.set_column(place, "duration", [np.full(past.num_rows, 1e6)])
     again = np.asarray(model.predict(longer), dtype=float)
-    if not model.peeks and not np.array_equal(said, again, equal_nan=True):
+    if not model.peeks and not np.array_equal(seconds, again, equal_nan=True):
         raise AssertionError("the prediction of a job goes by its own duration, which is not known")
 
 
