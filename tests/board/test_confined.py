@@ -68,7 +68,7 @@ def test_an_honest_policy_flies_as_in_this_process(name: str, drawn: Drawn) -> N
     assert again.segments.equals(here.segments)
 
 
-#: Cheat -> what is said of it.
+#: Cheat -> the message about it.
 CAUGHT = {
     "true_duration": "reads 'duration'",
     "by_another_name": "reads 'duration'",

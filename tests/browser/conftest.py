@@ -41,19 +41,19 @@ class Watched:
         page: Playwright's page.
         complaints: errors and warnings of its console, and exceptions.
         remote: requests that left this machine; all of them are refused.
-        said: dialogs that it opened.
+        dialogs: dialogs that it opened.
     """
 
     page: Any
     complaints: list[str] = field(default_factory=list)
     remote: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
 
     def assert_quiet(self) -> None:
         """Check that nothing was amiss, nothing came from elsewhere, and no name ran as script."""
         assert self.remote == []
         assert self.complaints == []
-        assert self.said == []
+        assert self.dialogs == []
         assert self.page.evaluate("window.hostile") is None
 
 
@@ -95,7 +95,7 @@ def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
         page.on("console", lambda message: _note(watched, message))
         page.on("pageerror", lambda error: watched.complaints.append(str(error)))
         page.on("websocket", lambda socket: _note_socket(watched, socket.url))
-        page.on("dialog", lambda dialog: (watched.said.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", lambda dialog: (watched.dialogs.append(dialog.message), dialog.dismiss()))
         return watched
 
     yield opened
@@ -172,7 +172,7 @@ def _served(*words: object) -> Iterator[Lab]:
         text = ""
         while not text.endswith("\n}\n"):
             line = process.stdout.readline()
-            assert line, f"the lab ended, and said {text!r}"
+            assert line, f"the lab ended, and printed {text!r}"
             text += line
         alarm.cancel()
         yield Lab(str(json.loads(text)["url"]), process)

@@ -85,11 +85,11 @@ def test_the_source_fact_is_the_sources_where_it_says_anything(backend: Backend)
     ]
     empty = plain.append_column("source_duration", pa.array([None], pa.float64()))
     assert source_fact(empty, "duration") == "duration"
-    said = backend(plain.append_column("source_duration", pa.array([10.0])))
-    assert source_fact(said, "duration") == "source_duration"
-    assert source_fact(said, "gpu_time") == "source_gpu_time"
-    assert source_fact(said, "wait") == "wait"
-    assert source_fact(said, "num_gpus") == "num_gpus"
+    stated = backend(plain.append_column("source_duration", pa.array([10.0])))
+    assert source_fact(stated, "duration") == "source_duration"
+    assert source_fact(stated, "gpu_time") == "source_gpu_time"
+    assert source_fact(stated, "wait") == "wait"
+    assert source_fact(stated, "num_gpus") == "num_gpus"
 
 
 @pytest.mark.parametrize(

@@ -84,15 +84,15 @@ def test_months_are_those_of_the_zone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prices", "epoch", "said"),
+    ("prices", "epoch", "message"),
     [
         (EUR, None, "no dates"),
         (Prices(default=1.0), "2025-01-20T12:00:00+00:00", "three letters"),
     ],
 )
 def test_without_dates_or_a_currency_there_is_no_bill(
-    prices: Prices, epoch: str | None, said: str
+    prices: Prices, epoch: str | None, message: str
 ) -> None:
     found = bill(wt.schema.as_jobs(jobs(3)), None, prices)
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         focus_table(found, "mine", epoch, None)

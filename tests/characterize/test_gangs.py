@@ -51,10 +51,10 @@ def test_tasks_counted_by_job_make_the_same_gangs(sizes: list[int], orphans: int
             "num_tasks": pa.array(sizes, pa.int32()),
         }
     )
-    counted, said = gangs_of_tasks(tasks), gang_sizes(jobs)
+    counted, stated = gangs_of_tasks(tasks), gang_sizes(jobs)
     assert set(counted["left_out"].to_pylist()) == {orphans}
-    assert counted.drop_columns(["left_out"]).equals(said.drop_columns(["left_out"]))
-    assert said["task_share"][0].as_py() == (1.0 if sizes else None)
+    assert counted.drop_columns(["left_out"]).equals(stated.drop_columns(["left_out"]))
+    assert stated["task_share"][0].as_py() == (1.0 if sizes else None)
 
 
 @EXAMPLES

@@ -18,9 +18,11 @@ ASKED = ["plan", "reliability", "--gpus", "64", "--work", "5d", "--disruptions",
 
 def test_a_plan_as_page_and_as_data(tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
-    said = CliRunner().invoke(windtunnel, [*ASKED, "--repeats", "3", "--out", str(page), "--json"])
-    assert said.exit_code == 0, said.output
-    found = json.loads(said.stdout)
+    result = CliRunner().invoke(
+        windtunnel, [*ASKED, "--repeats", "3", "--out", str(page), "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
     assert found["best"]["goodput"] >= found["now"]["goodput"]
     assert found["interval_low"] <= found["interval"] <= found["interval_high"]
     assert found["theory"].keys() == {"Young", "Daly", "Tc"}
@@ -33,9 +35,9 @@ def test_a_trace_is_planned_for_too(tmp_path: Path) -> None:
     log = tmp_path / "jobs.csv"
     log.write_text("job_id,submit_time,duration,num_gpus\na,0,200000,8\nb,10,300000,16\n")
     words = ["plan", "reliability", str(log), "--cluster", "3x8", "--disruptions", DOWN]
-    said = CliRunner().invoke(windtunnel, [*words, "--repeats", "2", "--ettr", "0.5"])
-    assert said.exit_code == 0, said.output
-    assert "Spare nodes" in said.output
+    result = CliRunner().invoke(windtunnel, [*words, "--repeats", "2", "--ettr", "0.5"])
+    assert result.exit_code == 0, result.output
+    assert "Spare nodes" in result.output
 
 
 def test_half_a_wish_is_refused() -> None:
@@ -44,5 +46,5 @@ def test_half_a_wish_is_refused() -> None:
         [*ASKED[:4]],
         [*ASKED, "--ettr", "0.9", "--deadline", "9d"],
     ):
-        said = CliRunner().invoke(windtunnel, words)
-        assert said.exit_code == 2, said.output
+        result = CliRunner().invoke(windtunnel, words)
+        assert result.exit_code == 2, result.output

@@ -104,7 +104,7 @@ def test_the_terminal_shows_models_side_by_side(predict_run: Callable[..., Any],
 def test_every_prediction_is_written_and_the_command_gives_it_again(
     predict_run: Callable[..., Any], log: Path, tmp_path: Path, ending: str
 ) -> None:
-    out = tmp_path / f"said{ending}"
+    out = tmp_path / f"predicted{ending}"
     words = ("--model", "rolling:last=5,sju", "--known-after", "end", "--refresh", "6h",
              "--interval", "0.5", "--horizon", "1d", "--out", out, "--json")  # fmt: skip
     data = json.loads(predict_run("durations", log, *words)[1])
@@ -168,7 +168,7 @@ WRONG = {
     ("--known-after", "ended"): ["Did you mean 'end'?"],
     ("--warm-up", "2d", "--horizon", "1d"): ["--horizon", "--warm-up"],
     ("--warm-up", "900d"): ["no job was submitted"],
-    ("--out", "said.txt"): [".csv or .parquet"],
+    ("--out", "predicted.txt"): [".csv or .parquet"],
 }
 
 

@@ -224,7 +224,7 @@ def test_published_tables(run: Callable[..., Ran], data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("ga,4,0.2257", "gaa,4,0.2257", "line 3, column 'plan': found 'gaa'; expected a plan"),
         ("ga,4,0.2257", "ga,40,0.2257", "line 3, column 'placement': found '40'"),
@@ -241,14 +241,14 @@ def test_published_tables(run: Callable[..., Ran], data_dir: Path) -> None:
     ],
 )
 def test_wrong_points(
-    refused: Callable[..., str], mine: Path, old: str, new: str, said: str
+    refused: Callable[..., str], mine: Path, old: str, new: str, message: str
 ) -> None:
     mine.write_text(MINE.replace(old, new, 1), encoding="utf-8")
-    assert said in refused("throughput", "fit", mine)
+    assert message in refused("throughput", "fit", mine)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("curve", "robert"), "Did you mean 'roberta'"),
         (("curve", "bert", "--gpus", "8..1"), "expected GPUs as 1..64"),
@@ -264,8 +264,8 @@ def test_wrong_points(
         (("fit", "nowhere.csv"), "nowhere.csv"),
     ],
 )
-def test_wrong_words(refused: Callable[..., str], words: tuple[str, ...], said: str) -> None:
-    assert said in refused("throughput", *words)
+def test_wrong_words(refused: Callable[..., str], words: tuple[str, ...], message: str) -> None:
+    assert message in refused("throughput", *words)
 
 
 def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"fitted": {"k_bwd": 1}}, "missing required field"),
         ({"points": [{"plan": "gaa", "placement": "1", "iteration_time": 1}]}, "gaa"),
@@ -294,12 +294,12 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
     ],
 )
 def test_wrong_model_files(
-    refused: Callable[..., str], tmp_path: Path, change: dict[str, object], said: str
+    refused: Callable[..., str], tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "model.json"
     fine = {"format": "windtunnel training model 1", "name": "m", "title": "m", "points": []}
     path.write_text(json.dumps({**fine, "global_batch_size": 8, **change}))
-    assert said in refused("throughput", "curve", path)
+    assert message in refused("throughput", "curve", path)
 
 
 def test_losses(run: Callable[..., Ran], refused: Callable[..., str], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             "--cluster 2x2 --power POWER --power-cap 1e300",
@@ -53,24 +53,24 @@ def files(tmp_path: Path) -> dict[str, str]:
     ],
 )
 def test_a_value_that_looks_right_is_refused_in_one_sentence(
-    refused: Callable[..., str], lecture: Path, files: dict[str, str], words: str, said: str
+    refused: Callable[..., str], lecture: Path, files: dict[str, str], words: str, message: str
 ) -> None:
     for name, path in files.items():
         words = words.replace(name, path)
-    assert said in refused("simulate", lecture, *words.split())
+    assert message in refused("simulate", lecture, *words.split())
 
 
 @pytest.mark.parametrize("option", ["--refresh-jobs", "--min-history", "--train-last"])
 def test_counts_that_no_trace_has_are_refused(
     refused: Callable[..., str], lecture: Path, option: str
 ) -> None:
-    said = refused("predict", "durations", lecture, option, 2**64 - 1)
-    assert "found 18446744073709551615; expected a whole number of at most 2,147,483,647" in said
+    message = refused("predict", "durations", lecture, option, 2**64 - 1)
+    assert "found 18446744073709551615; expected a whole number of at most 2,147,483,647" in message
 
 
 def test_more_requests_than_a_machine_holds_are_refused(refused: Callable[..., str]) -> None:
-    said = refused("serving", "simulate", "--rate", "2e7")
-    assert "expected at most 20,000,000 at once" in said
+    message = refused("serving", "simulate", "--rate", "2e7")
+    assert "expected at most 20,000,000 at once" in message
 
 
 def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("cluster", "options", "said"),
+    ("cluster", "options", "message"),
     [
         ("pool:99999999999999999999", {}, "expected at most 2,147,483,647"),
         ("3x2147483647", {}, "found 2,147,483,647"),
@@ -99,7 +99,7 @@ def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None
     ],
 )
 def test_python_checks_what_the_command_checks(
-    files: dict[str, str], cluster: str, options: dict[str, Any], said: str
+    files: dict[str, str], cluster: str, options: dict[str, Any], message: str
 ) -> None:
     options = {
         key: value.replace("SERIES", files["SERIES"]).replace("LARGE", files["LARGE"])
@@ -109,7 +109,7 @@ def test_python_checks_what_the_command_checks(
     }
     with pytest.raises(WindtunnelError) as caught:
         wt.simulate(JOBS, cluster, **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 2000
 
@@ -124,8 +124,8 @@ def test_a_name_of_ten_thousand_letters_is_cut(refused: Callable[..., str], lect
         (lecture, "--policy", "y" * 10_000),
         (lecture, "--" + "z" * 9000),
     ):
-        said = refused("simulate", *words, "--cluster", "pool:2")
-        assert len(said) < 2000
+        message = refused("simulate", *words, "--cluster", "pool:2")
+        assert len(message) < 2000
 
 
 @pytest.mark.sample(1)
@@ -169,7 +169,7 @@ SPOT = '{"metadata": {"gap_seconds": 300}, "data": [4, 3, 9, 2]}'
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("simulate LOG --cluster pool:4 --disruptions rsc", "Give a cluster of nodes, such as 4x8"),
         ("simulate LOG --cluster 2x4 --disruptions SPOT", "Give a cluster of 9 nodes or more."),
@@ -182,7 +182,7 @@ SPOT = '{"metadata": {"gap_seconds": 300}, "data": [4, 3, 9, 2]}'
     ],
 )
 def test_what_is_wrong_is_reported_by_its_own_name(
-    refused: Callable[..., str], lecture: Path, tmp_path: Path, words: str, said: str
+    refused: Callable[..., str], lecture: Path, tmp_path: Path, words: str, message: str
 ) -> None:
     files = {"LOG": lecture, "SPOT": tmp_path / "spot.json", "ASI": tmp_path / "asi.csv"}
     files |= {"BROKEN": tmp_path / "broken", "PIPES": tmp_path / "pipes"}
@@ -192,7 +192,7 @@ def test_what_is_wrong_is_reported_by_its_own_name(
     (files["BROKEN"] / "a.yaml").write_text("a: [\n")
     files["PIPES"].mkdir()
     os.mkfifo(files["PIPES"] / "a.json")
-    assert said in refused(*(files.get(word, word) for word in words.split()))
+    assert message in refused(*(files.get(word, word) for word in words.split()))
 
 
 @pytest.mark.parametrize(("name", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
@@ -209,16 +209,16 @@ def test_packed_logs_are_read_and_cut_ones_refused(
     packed.write_bytes(pack(lecture.read_bytes()))
     assert run("simulate", packed, *words).json["avg_jct"] == plain
     packed.write_bytes(packed.read_bytes()[:-9])
-    said = refused("simulate", packed, "--cluster", "pool:2", "--format", "native")
-    assert "a whole packed file" in said
+    message = refused("simulate", packed, "--cluster", "pool:2", "--format", "native")
+    assert "a whole packed file" in message
 
 
 def test_a_packing_that_is_not_read_is_named(refused: Callable[..., str], tmp_path: Path) -> None:
     packed = tmp_path / "log.csv.zst"
     packed.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(40))
     for words in ((), ("--format", "native")):
-        said = refused("simulate", packed, "--cluster", "pool:2", *words)
-        assert "It is packed with zstd: unpack it first." in said
+        message = refused("simulate", packed, "--cluster", "pool:2", *words)
+        assert "It is packed with zstd: unpack it first." in message
 
 
 def test_a_table_of_runs_has_the_numbers_of_a_short_queue(

@@ -430,7 +430,7 @@ def test_shifting_on_an_empty_cluster(
     """With room for everybody every job meets its deadline, and nobody's carbon rises."""
     rows = [[1000.0 * i, float(v)] for i, v in enumerate(values)]
     series = Series(np.array(rows)[:, 0], np.array(rows)[:, 1])
-    roomy = wt.ClusterSpec((wt.NodeType(40, 8, "A"), wt.NodeType(40, 8, "B")))
+    large = wt.ClusterSpec((wt.NodeType(40, 8, "A"), wt.NodeType(40, 8, "B")))
     policy, queueing = which
     model = PowerModel.from_mapping(RICH)
     request = {"rows": rows, "max_delay": delay, "interruptible": interruptible}
@@ -438,8 +438,8 @@ def test_shifting_on_an_empty_cluster(
     jobs = table_of(cases)
     # A job of any type might go on elsewhere after a pause, at another power than before.
     jobs["gpu_type"] = [asked or "A" for asked in jobs["gpu_type"]]
-    plain = wt.simulate(jobs, roomy, policy, **options)
-    run = wt.simulate(jobs, roomy, policy, shift=request, **options)
+    plain = wt.simulate(jobs, large, policy, **options)
+    run = wt.simulate(jobs, large, policy, shift=request, **options)
     ends = np.array([case[0] + case[1] + delay for case in cases])
     assert (run.table["end_time"].to_numpy() <= ends + 1e-6).all()
     assert run.table["run_time"].to_numpy() == pytest.approx([case[1] for case in cases])

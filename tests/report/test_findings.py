@@ -47,7 +47,7 @@ def test_no_gain(fly: Callable[..., Outcome]) -> None:
     assert text.startswith("srtf is no gain over fifo: its mean completion time is")
 
 
-def test_equal_runs_are_equal_and_said_to_be(fly: Callable[..., Outcome]) -> None:
+def test_equal_runs_are_reported_as_equal(fly: Callable[..., Outcome]) -> None:
     pair = _pair(fly, [60] * 4, [60] * 4)
     assert "completes jobs as fast as fifo" in findings.headline(pair)
     assert findings.cautions(pair) == [

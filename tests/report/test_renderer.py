@@ -64,14 +64,14 @@ def test_a_limit_of_address_space_is_one_sentence(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("job_id,submit_time,duration,num_gpus\na,0,30,1\nb,0,10,1\n")
     words = ["compare", str(trace), "--cluster", "pool:1", "--policies", "fifo,sjf"]
-    room = 8_000_000 << 10
+    limit = 8_000_000 << 10
     ran = subprocess.run(  # noqa: S603 - our own command; one thread
         [sys.executable, "-m", "windtunnel", *words, "--out", str(tmp_path / "x.html")],
         capture_output=True,
         check=False,
         text=True,
         timeout=200,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (room, room)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
     if ran.returncode == 0:  # an engine that needs less
         assert (tmp_path / "x.html").exists()

@@ -137,7 +137,7 @@ def test_every_rule_serves_all(trace: serving.RequestTrace, rule: str) -> None:
 
 
 @given(trace=traces, blocks=st.integers(14, 60), caching=st.booleans())
-def test_company_only_slows_but_for_what_a_cache_holds(
+def test_other_requests_only_slow_but_for_what_a_cache_holds(
     trace: serving.RequestTrace, blocks: int, *, caching: bool
 ) -> None:
     model = _model("vllm_v1", num_blocks=blocks, prefix_caching=caching, token_budget=16)

@@ -18,7 +18,7 @@ from windtunnel.serving.search.problem import Problem
 from windtunnel.serving.search.whole_program import replicate_on_gpus, replicate_on_groups
 
 
-def problem(models: list[tuple[float, float, int]], room: float) -> Problem:
+def problem(models: list[tuple[float, float, int]], memory: float) -> Problem:
     """Return single-GPU models given as (weight, latency, requests)."""
     entries = {
         (f"m{i}", Parallel(), 1): Stages(np.array([time]), np.array([weight]), np.zeros(1))
@@ -28,7 +28,7 @@ def problem(models: list[tuple[float, float, int]], room: float) -> Problem:
     arrivals = [np.linspace(0.0, 10.0, count) for _, _, count in models]
     workload = serving.merge(names, arrivals)
     everyone = tuple(range(len(models)))
-    return Problem(workload, Profile("made", entries), room, Overheads(), everyone)
+    return Problem(workload, Profile("made", entries), memory, Overheads(), everyone)
 
 
 def worth(placement: Placement, asked: Problem) -> float:
@@ -55,21 +55,21 @@ asked_models = st.lists(
 @settings(max_examples=60)
 @given(asked_models, st.integers(1, 3), st.sampled_from([1.0, 3.0, 4.0, 5.0]))
 def test_no_placement_is_better(
-    models: list[tuple[float, float, int]], gpus: int, room: float
+    models: list[tuple[float, float, int]], gpus: int, memory: float
 ) -> None:
-    asked = problem(models, room)
-    if all(weight > room for weight, _, _ in models):
+    asked = problem(models, memory)
+    if all(weight > memory for weight, _, _ in models):
         with pytest.raises(InfeasibleError):
             replicate_on_gpus(asked, gpus)
         return
     found = replicate_on_gpus(asked, gpus)
-    found.check(asked.workload.models, asked.profile, room)
+    found.check(asked.workload.models, asked.profile, memory)
     assert found.num_gpus == gpus
     subsets = [
         held
         for size in range(len(models) + 1)
         for held in itertools.combinations(range(len(models)), size)
-        if sum(models[m][0] for m in held) <= room
+        if sum(models[m][0] for m in held) <= memory
     ]
     best = max(
         worth(Placement(tuple(Group(Parallel(), held) for held in chosen)), asked)

@@ -59,7 +59,7 @@ def test_wrong_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("iteration,loss_1\n1,2\n3,2\n", "line 3, column 'iteration': found 3; expected 2"),
         ("iteration,loss_1\n1,nan\n", "line 2, column 'loss_1'"),
@@ -69,9 +69,9 @@ def test_wrong_words() -> None:
         ("step,loss_1\n1,2\n", "column 'iteration'"),
     ],
 )
-def test_wrong_files(tmp_path: Path, text: str, said: str) -> None:
+def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "losses.csv"
     path.write_text(text)
     with pytest.raises(TraceError) as error:
         read_losses(path)
-    assert said in str(error.value)
+    assert message in str(error.value)

@@ -49,9 +49,9 @@ def test_held_out_3d_placements_are_predicted() -> None:
 
 def test_memory_rules_where_no_limit_is_known() -> None:
     """7 G parameters in mixed precision: 16 bytes each over p t GPUs, 13.4 GB on 8 of them."""
-    roomy, narrow = (remade("llama7", set(), gpu_memory_gib=gib) for gib in (80.0, 8.0))
+    large, narrow = (remade("llama7", set(), gpu_memory_gib=gib) for gib in (80.0, 8.0))
     unmeasured = Plan.parse("881"), (8,) * 8
-    wide = {(o.plan, o.shape) for o in roomy.options(**CLUSTER) if not o.measured}
+    wide = {(o.plan, o.shape) for o in large.options(**CLUSTER) if not o.measured}
     tight = {(o.plan, o.shape) for o in narrow.options(**CLUSTER) if not o.measured}
     assert tight < wide
     assert unmeasured not in wide  # it was measured

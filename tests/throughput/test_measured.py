@@ -48,7 +48,7 @@ def test_published_tables(data_dir: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("[", "not JSON"),
         ("{}", "speeds by GPU type"),
@@ -60,10 +60,10 @@ def test_published_tables(data_dir: Path, name: str) -> None:
         ('{"v100": {"(\'LM\', 1)": {"(\'LM\', 1)": [1]}}}', "two for a pair"),
     ],
 )
-def test_what_is_no_table_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_what_is_no_table_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "speeds.json"
     path.write_text(content)
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=message):
         read_throughputs(path)
     with pytest.raises(TraceError, match="No such file"):
         read_throughputs(tmp_path / "nowhere.json")

@@ -36,7 +36,7 @@ def test_other_spellings(word: str, same: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("zero-ofload", "Did you mean 'zero-offload'?"),
         ("204", "three degrees"),
@@ -45,10 +45,10 @@ def test_other_spellings(word: str, same: str) -> None:
         ("1x2", "three degrees"),
     ],
 )
-def test_wrong_words(word: str, said: str) -> None:
+def test_wrong_words(word: str, message: str) -> None:
     with pytest.raises(SpecError, match="unknown name") as error:
         Plan.parse(word)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_degrees_and_needs() -> None:

@@ -53,7 +53,7 @@ def test_unknown_models_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "plan", "shape", "said"),
+    ("name", "plan", "shape", "message"),
     [
         ("bert", "ga", (16,), "measured on 1 to 8 GPUs only"),
         ("llama7b_bsz16", "182", (4, 4, 4, 4), "out of memory"),
@@ -63,8 +63,10 @@ def test_unknown_models_are_refused() -> None:
         ("llama7", "244", (8, 8), "needs 32 GPUs, not 16"),
     ],
 )
-def test_nothing_is_extrapolated(name: str, plan: str, shape: tuple[int, ...], said: str) -> None:
-    with pytest.raises(ThroughputError, match=said) as error:
+def test_nothing_is_extrapolated(
+    name: str, plan: str, shape: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ThroughputError, match=message) as error:
         training_model(name).iteration_time(Plan.parse(plan), shape)
     assert f"model '{name}', plan '{plan}', placement '" in str(error.value)
 

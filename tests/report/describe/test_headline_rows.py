@@ -12,15 +12,15 @@ from windtunnel.report.unanswered import in_short, unanswered
 if TYPE_CHECKING:
     from windtunnel.report.description import Description
 
-#: Room for a label on a terminal of 80 columns.
-ROOM = 36
+#: Most characters of a label on a terminal of 80 columns.
+MAX_LABEL = 36
 
 
 def test_every_claim_has_a_short_label_of_its_own() -> None:
     labels = {key: label for group in GROUPS.values() for key, label in group.items()}
     assert set(labels) == {claim.key for claim in CLAIMS}
     assert len(set(labels.values())) == len(labels)
-    assert max(map(len, labels.values())) <= ROOM
+    assert max(map(len, labels.values())) <= MAX_LABEL
     assert set(GROUPS[NOT_IN_TRACES]) == set(NOT_IN_TABLES)
 
 

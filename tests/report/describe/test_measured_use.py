@@ -120,7 +120,7 @@ def test_jobs_that_samples_name_are_joined_by_name(tmp_path: Path) -> None:
     assert heading == "Jobs, by the mean of each (1 not in the trace, 1 job more without a sample)"
 
 
-def test_no_room_for_temporary_files_is_reported(
+def test_a_full_disk_for_temporary_files_is_reported(
     minutes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:

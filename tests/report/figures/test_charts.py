@@ -79,8 +79,8 @@ def test_every_figure_is_a_valid_specification_with_its_data(both: Sources) -> N
     ],
 )
 def test_axes_say_what_and_in_which_unit(both: Sources, name: str, titles: list[str]) -> None:
-    said = [title for title in found(spec_of(name, both), "title") if isinstance(title, str)]
-    assert set(titles) <= set(said)
+    shown = [title for title in found(spec_of(name, both), "title") if isinstance(title, str)]
+    assert set(titles) <= set(shown)
 
 
 @pytest.mark.slow

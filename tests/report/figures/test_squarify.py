@@ -16,7 +16,7 @@ SIDES = st.floats(0.01, 1000.0)
 
 
 def test_the_example_of_the_paper_is_laid_out_as_printed() -> None:
-    """Bruls et al., section 3.1: areas 6, 6, 4, 3, 2, 2, 1 in a room of 6 x 4."""
+    """Bruls et al., section 3.1: areas 6, 6, 4, 3, 2, 2, 1 in a rectangle of 6 x 4."""
     boxes = squarified([6, 6, 4, 3, 2, 2, 1], 6, 4)
     expected = [
         (0, 0, 3, 2),
@@ -33,20 +33,20 @@ def test_the_example_of_the_paper_is_laid_out_as_printed() -> None:
 
 @given(SHARES, SIDES, SIDES)
 @settings(max_examples=300)
-def test_areas_are_the_shares_and_fill_the_room(
+def test_areas_are_the_shares_and_fill_the_rectangle(
     shares: list[float], width: float, height: float
 ) -> None:
     boxes = squarified(sorted(shares, reverse=True), width, height)
     total = math.fsum(shares)
-    room = width * height
+    area = width * height
     for share, box in zip(sorted(shares, reverse=True), boxes, strict=True):
-        assert box.width * box.height == pytest.approx(share / total * room, abs=1e-9 * room)
-    assert math.fsum(b.width * b.height for b in boxes) == pytest.approx(room)
+        assert box.width * box.height == pytest.approx(share / total * area, abs=1e-9 * area)
+    assert math.fsum(b.width * b.height for b in boxes) == pytest.approx(area)
 
 
 @given(SHARES, SIDES, SIDES)
 @settings(max_examples=300)
-def test_no_box_leaves_the_room_or_lies_on_another(
+def test_no_box_leaves_the_rectangle_or_lies_on_another(
     shares: list[float], width: float, height: float
 ) -> None:
     boxes = squarified(sorted(shares, reverse=True), width, height)
