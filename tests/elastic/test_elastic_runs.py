@@ -61,7 +61,7 @@ def test_a_launch_costs_its_penalty_and_runs_every_step() -> None:
     assert out.metrics()["num_reconfigurations"] == 0
 
 
-def test_the_penalty_is_260_s_unless_said() -> None:
+def test_the_penalty_is_260_s_unless_given() -> None:
     out = wt.simulate(ONE, NODES, Scripted({0: [("start", "j0")]}), models=MODELS)
     assert out.table["jct"].to_pylist() == [260 + 200]
     assert out.settings["penalty"] == 260.0
@@ -75,7 +75,7 @@ def test_a_penalty_by_model() -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
-def test_where_nothing_is_said_each_job_pays_what_the_trace_says(engine: str) -> None:
+def test_without_a_penalty_each_job_pays_what_the_trace_says(engine: str) -> None:
     jobs = jobs_of((0, "steep", 4, "ga", 100), (0, "flat", 1, "ga", 1), (0, "flat", 1, "ga", 1))
     jobs |= {"restore_time": [7.0, None, 0.0]}
     script = {0: [("start", f"j{job}") for job in range(3)], 47: [("resize", "j0", 8, "ga")]}
@@ -85,8 +85,8 @@ def test_where_nothing_is_said_each_job_pays_what_the_trace_says(engine: str) ->
     assert out.settings["penalty"] is None
     note = "A launch or change costs 2 jobs 0 s to 7 s, as the trace says; the others pay 260 s."
     assert note in out.notes
-    said = fly(jobs, script, penalty=10.0, engine=engine)
-    assert said.table["jct"].to_pylist()[1:] == [12, 12]
+    flown = fly(jobs, script, penalty=10.0, engine=engine)
+    assert flown.table["jct"].to_pylist()[1:] == [12, 12]
     by_model = fly(jobs, script, penalty={"flat": 3.0}, engine=engine)
     assert by_model.table["jct"].to_pylist() == [47 + 7 + 80 * 1.75, 5, 5]
 

@@ -85,28 +85,28 @@ def test_the_gradient_is_the_slope_of_the_error() -> None:
 
 
 def _search(rng: np.random.Generator, *, avoid: bool, seed: int) -> Any:
-    jobs, nodes, room = (int(n) for n in rng.integers([1, 1, 1], [9, 7, 5]))
-    most = rng.integers(1, nodes * room + 1, jobs).astype(np.int32)
+    jobs, nodes, node_gpus = (int(n) for n in rng.integers([1, 1, 1], [9, 7, 5]))
+    most = rng.integers(1, nodes * node_gpus + 1, jobs).astype(np.int32)
     worth = np.cumsum(rng.random((jobs, 2, int(most.max()) + 1)), axis=2)
     worth[:, :, 0] = 0.0
     base = np.zeros((jobs, nodes), np.int32)
     base[0, 0] = 1
     search = kernel.AllocationSearch(
-        base, most, worth, rng.random(jobs), room, avoid=avoid, size=20, seed=seed
+        base, most, worth, rng.random(jobs), node_gpus, avoid=avoid, size=20, seed=seed
     )
     search.begin(base[None])
-    return search, most, room
+    return search, most, node_gpus
 
 
 @pytest.mark.parametrize("avoid", [True, False])
 def test_every_state_of_a_search_can_be(*, avoid: bool) -> None:
     rng = np.random.default_rng(7)
     for seed in range(40):
-        search, most, room = _search(rng, avoid=avoid, seed=seed)
+        search, most, node_gpus = _search(rng, avoid=avoid, seed=seed)
         before = search.found()[1][0, 0]
         search.run(15)
         states, costs = search.found()
-        assert states.sum(axis=1).max() <= room
+        assert states.sum(axis=1).max() <= node_gpus
         assert (states.sum(axis=2) <= most).all()
         if avoid:
             several = (states > 0).sum(axis=2) > 1

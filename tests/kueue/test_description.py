@@ -29,7 +29,7 @@ spec:
 """
 
 
-def test_who_may_borrow_how_much_is_said(tmp_path: Path) -> None:
+def test_who_may_borrow_how_much_is_stated(tmp_path: Path) -> None:
     found = described(read_manifests(written(tmp_path, GOOD + LENDER)))
     rows = {(row["name"], row["resource"]): row for row in found["nodes"]}
     research = rows["research", "nvidia.com/gpu"]

@@ -217,7 +217,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_wrong_is_said_in_one_message(tmp_path: Path, wrong: str) -> None:
+def test_what_is_wrong_is_one_message(tmp_path: Path, wrong: str) -> None:
     text, expected = WRONG[wrong]
     with pytest.raises(SpecError, match=f"(?s){expected}") as caught:
         read_manifests(written(tmp_path, text))
@@ -252,7 +252,7 @@ def test_a_file_too_large_is_refused_before_it_is_read(
         read_manifests(written(tmp_path, GOOD))
 
 
-def test_missing_folders_and_empty_ones_are_said(tmp_path: Path) -> None:
+def test_missing_folders_and_empty_ones_are_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"no \.yaml"):
         read_manifests(tmp_path)
     with pytest.raises(SpecError, match="cannot be read"):

@@ -247,7 +247,7 @@ def on(*hosts: str) -> Object:
     return {"levels": ["kubernetes.io/hostname"], "domains": domains}
 
 
-def test_moves_that_make_room(asked: Callable[..., Any]) -> None:
+def test_moves_after_which_it_fits(asked: Callable[..., Any]) -> None:
     """A job of one GPU on a node of each rack: to free a rack the smaller one moves."""
     held = [
         workload("x", "a", 1, by="r", topology=on("n0")),
@@ -266,7 +266,7 @@ def test_moves_that_make_room(asked: Callable[..., Any]) -> None:
     assert ruling(*given).moves is None, "it was not asked"
 
 
-def test_no_moves_where_nobody_finds_room(asked: Callable[..., Any]) -> None:
+def test_no_moves_where_nobody_fits_elsewhere(asked: Callable[..., Any]) -> None:
     held = [
         workload("x", "a", 8, by="r", topology=on("n0")),
         workload("y", "a", 8, by="r", topology=on("n2")),

@@ -155,12 +155,12 @@ def test_gates_of_a_configuration_count_and_are_noted() -> None:
         (gpus,) = out.segments["node_gpus"].to_pylist()
         return gpus, " ".join(out.notes)
 
-    spread, said = flown(Gates())
+    spread, note = flown(Gates())
     assert spread == [4, 2]
-    assert "gates were as in v0.20;" in said
-    spread, said = flown(Gates(tas_balanced_placement=True))
+    assert "gates were as in v0.20;" in note
+    spread, note = flown(Gates(tas_balanced_placement=True))
     assert spread == [3, 3]
-    assert "but for TASBalancedPlacement=true" in said
-    assert flown(Gates(), "yes") == (spread, said)
+    assert "but for TASBalancedPlacement=true" in note
+    assert flown(Gates(), "yes") == (spread, note)
     ignored = Gates(tas_balanced_placement=True, topology_aware_scheduling=False)
     assert "TopologyAwareScheduling=false" in flown(ignored)[1]

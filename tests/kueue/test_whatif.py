@@ -137,10 +137,10 @@ def test_jobs_that_only_one_configuration_admits_are_noted(tmp_path: Path) -> No
     path = tmp_path / "log.csv"
     path.write_text("job_id,submit_time,duration,num_gpus,vc\na,0,60,2,one\nb,0,60,4,two\n")
     words = ("whatif", str(path), "--cluster", "1x4", "--kueue")
-    said = CliRunner().invoke(windtunnel, [*words, folders[0], "--kueue", folders[1]]).stdout
-    assert "1 job would end only as it is; they are in no number here." in said
-    said = CliRunner().invoke(windtunnel, [*words, folders[1], "--kueue", folders[0]]).stdout
-    assert "1 job would end only as it might be; they are in no number here." in said
+    printed = CliRunner().invoke(windtunnel, [*words, folders[0], "--kueue", folders[1]]).stdout
+    assert "1 job would end only as it is; they are in no number here." in printed
+    printed = CliRunner().invoke(windtunnel, [*words, folders[1], "--kueue", folders[0]]).stdout
+    assert "1 job would end only as it might be; they are in no number here." in printed
 
 
 def test_what_is_about_a_log_is_no_question_about_one_job(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_what_is_about_a_log_is_no_question_about_one_job(tmp_path: Path) -> Non
     assert "--nodes: is about a log" in refused(*words, now, "--nodes", "+4")
     assert "--keep-p90-wait: is about a log" in refused(*words, now, "--keep-p90-wait", "1h")
     assert "found no Workload but 1 'Job'" in refused(*words, str(tmp_path / "job.json"))
-    said = CliRunner().invoke(windtunnel, [*words, now]).stdout
-    assert "new is admitted by one, asking for nothing that it owns; nobody" in said
-    assert "The snapshot holds no Workload: the cluster is taken to be empty." in said
+    printed = CliRunner().invoke(windtunnel, [*words, now]).stdout
+    assert "new is admitted by one, asking for nothing that it owns; nobody" in printed
+    assert "The snapshot holds no Workload: the cluster is taken to be empty." in printed
 
 
 def test_manifests_that_never_end_are_not_read(tmp_path: Path) -> None:

@@ -62,8 +62,12 @@ def test_without_deadlines_there_is_nothing_to_meet() -> None:
     assert "num_deadlines" not in wt.simulate(words, "pool:1").metrics()
     with pytest.raises(wt.SpecError, match="'deadline' holds 'soon' in row 1; expected numbers"):
         wt.simulate(words, "pool:1", "edf")
-    for bad, said in (("slack=0", "found 0.0"), ("slack=much", "found 'much'"), ("by=x", "slack")):
-        with pytest.raises(wt.SpecError, match=said):
+    for bad, message in (
+        ("slack=0", "found 0.0"),
+        ("slack=much", "found 'much'"),
+        ("by=x", "slack"),
+    ):
+        with pytest.raises(wt.SpecError, match=message):
             wt.simulate(JOBS, "pool:1", f"edf:{bad}")
 
 

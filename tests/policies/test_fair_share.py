@@ -252,7 +252,7 @@ def test_all_of_it_flies_compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"per": "team"}, "unknown name 'team'"),
         ({"half_life": 0}, "half_life: found 0; expected seconds > 0"),
@@ -263,14 +263,14 @@ def test_all_of_it_flies_compiled() -> None:
         ({"favor": "mine"}, "favor: unknown name 'mine'"),
     ],
 )
-def test_wrong_parameters(given: dict[str, Any], said: str) -> None:
+def test_wrong_parameters(given: dict[str, Any], message: str) -> None:
     with pytest.raises(wt.SpecError) as error:
         Multifactor(**given)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("shares", "said"),
+    ("shares", "message"),
     [
         ({"a": 1.0}, "user 'b' has no share above 0"),
         ({"a": 1.0, "b": 0.0}, "user 'b' has no share above 0"),
@@ -278,10 +278,10 @@ def test_wrong_parameters(given: dict[str, Any], said: str) -> None:
         ("due", "job '0': user 'a' has not one known share in 'due'"),
     ],
 )
-def test_wrong_shares(shares: Any, said: str) -> None:
+def test_wrong_shares(shares: Any, message: str) -> None:
     jobs = {**two_users(90.0), "due": [1.0, 2.0, 3.0, 2.0]}
     with pytest.raises(wt.PolicyError) as error:
         wt.simulate(jobs, "pool:2", FairShare(shares=shares))
-    assert said in str(error.value)
+    assert message in str(error.value)
     with pytest.raises(wt.SpecError, match="the column 'user' holds 'a' in row 1"):
         wt.simulate(jobs, "pool:2", FairShare(shares="user"))

@@ -113,7 +113,7 @@ def test_a_predictors_parameters_stand_behind_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [
         ("sjf:by=crat", "policy sjf:by=crat: found 'crat', which is neither a column of the jobs"),
         ("sjf:by=crat", "Did you mean 'cart'?"),
@@ -132,13 +132,13 @@ def test_a_predictors_parameters_stand_behind_its_name() -> None:
         ("sjf-estimate:by=votes", "unknown name 'by'"),
     ],
 )
-def test_what_cannot_be_ordered_by(policy: str, said: str) -> None:
+def test_what_cannot_be_ordered_by(policy: str, message: str) -> None:
     with pytest.raises(wt.SpecError) as error:
         wt.simulate(JOBS, "pool:1", policy)
-    assert said in str(error.value)
+    assert message in str(error.value)
     with pytest.raises(wt.SpecError) as error:
         wt.compare(JOBS, "pool:1", ["fifo", policy])
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -143,7 +143,7 @@ def test_only_those_that_borrow_give_way() -> None:
     assert times(out)["b1"] == (50, 60)
 
 
-def test_reclaim_makes_room_on_nodes_not_only_in_the_books() -> None:
+def test_reclaim_frees_nodes_not_only_quota() -> None:
     # b's 4 GPUs are free in the books, 2 on each node; one node must be cleared of what borrows.
     table = jobs(
         ("a1", 0, 99, 2, "a"),

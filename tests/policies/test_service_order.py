@@ -93,7 +93,7 @@ def test_parameters_behind_a_name() -> None:
     jcts = [runs[name].metrics()["avg_jct"] for name in runs.outcomes]
     assert list(runs.outcomes) == ["las:quantum=1", "las:quantum=3", "las"]
     assert jcts == [5.5, 4.5, 4.5]
-    for bad, said in (
+    for bad, message in (
         ("las:quantm=30", "quantum"),
         ("fifo:quantum=30", "takes none"),
         ("las:quantum=fast", "found 'fast'; expected seconds > 0"),
@@ -101,7 +101,7 @@ def test_parameters_behind_a_name() -> None:
         ("tiresias:bounds=fast", "found 'fast'; expected GPU-seconds that rise"),
         ("lass:quantum=1", "las"),
     ):
-        with pytest.raises(wt.SpecError, match=said):
+        with pytest.raises(wt.SpecError, match=message):
             resolve_policy(bad)
 
 

@@ -21,7 +21,7 @@ from windtunnel.predictors.accuracy import (
 )
 
 seconds = st.one_of(st.just(0.0), st.floats(0.5, 1e6), st.integers(0, 5).map(float))
-said = st.one_of(st.just(float("nan")), st.floats(-1e6, 1e6), st.integers(-5, 5).map(float))
+predictions = st.one_of(st.just(float("nan")), st.floats(-1e6, 1e6), st.integers(-5, 5).map(float))
 
 
 def test_by_hand() -> None:
@@ -39,7 +39,7 @@ def test_by_hand() -> None:
     assert error_cdf(predicted, truth, (0.0, 0.25, 1e9)).tolist() == [1 / 6, 3 / 6, 5 / 6]
 
 
-@given(st.lists(st.tuples(said, seconds), max_size=30))
+@given(st.lists(st.tuples(predictions, seconds), max_size=30))
 def test_a_second_implementation_agrees(pairs: list[tuple[float, float]]) -> None:
     def error(p: float, t: float) -> float:
         return 0.0 if p == t else math.inf if t == 0 else abs(p - t) / t

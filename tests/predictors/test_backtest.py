@@ -91,9 +91,11 @@ def test_parts_add_up_and_are_measured_like_the_whole() -> None:
         assert sum(row["num_intervals"] for row in rows) == whole["num_intervals"]
     table = test.table
     recurring = [n > 0 for n in table["template_runs"].to_pylist()]
-    said, true = (table[name].to_numpy(zero_copy_only=False) for name in ("predicted", "duration"))
+    predicted, true = (
+        table[name].to_numpy(zero_copy_only=False) for name in ("predicted", "duration")
+    )
     (first,) = (r for r in test.by_recurrence().to_pylist() if r["recurrence"] == "recurring")
-    expected = accuracy(said[recurring], true[recurring])
+    expected = accuracy(predicted[recurring], true[recurring])
     assert {key: first[key] for key in expected} == expected
     assert [row["size"] for row in test.by_size().to_pylist()] == ["1", "2", "3-4", "5-8"]
     sources = {row["source"]: row["n"] for row in test.by_source().to_pylist()}

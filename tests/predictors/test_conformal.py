@@ -45,7 +45,7 @@ def test_an_interval_rests_on_predictions_whose_jobs_had_ended_at_the_last_refre
 ) -> None:
     found = predict_online(jobs, "rolling", coverage=coverage, refresh=refresh).to_pylist()
     first = min(jobs["submit_time"])
-    for row, said in enumerate(found):
+    for row, prediction in enumerate(found):
         since = first + (jobs["submit_time"][row] - first) // refresh * refresh
         ratios = sorted(
             math.log1p(jobs["duration"][other]) - math.log1p(found[other]["predicted"])
@@ -53,14 +53,14 @@ def test_an_interval_rests_on_predictions_whose_jobs_had_ended_at_the_last_refre
             if jobs["end_time"][other] < since and found[other]["predicted"] is not None
         )
         rank = math.ceil((len(ratios) + 1) * (1 + coverage) / 2 - 1e-9)
-        if said["predicted"] is None or rank > len(ratios):
-            assert said["low"] is said["high"] is None
+        if prediction["predicted"] is None or rank > len(ratios):
+            assert prediction["low"] is prediction["high"] is None
             continue
-        middle = 1 + said["predicted"]
+        middle = 1 + prediction["predicted"]
         low = max(0.0, middle * math.exp(ratios[len(ratios) - rank]) - 1)
-        assert said["low"] == pytest.approx(low, rel=1e-9, abs=1e-9)
+        assert prediction["low"] == pytest.approx(low, rel=1e-9, abs=1e-9)
         high = middle * math.exp(ratios[rank - 1]) - 1
-        assert said["high"] == pytest.approx(high, rel=1e-9, abs=1e-9)
+        assert prediction["high"] == pytest.approx(high, rel=1e-9, abs=1e-9)
 
 
 def test_earlier_errors_of_nothing_leave_a_prediction_as_it_is() -> None:

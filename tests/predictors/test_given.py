@@ -70,17 +70,19 @@ def test_noise_has_the_documented_shares(seed: int) -> None:
 
 def test_the_sign_of_the_noise_is_as_documented() -> None:
     jobs = many()
-    said = {sign: Noise(sign=sign).predict(jobs) for sign in ("random", "plus", "factor")}
-    over = said["random"] > 50
+    predicted = {sign: Noise(sign=sign).predict(jobs) for sign in ("random", "plus", "factor")}
+    over = predicted["random"] > 50
     assert over.mean() == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / COUNT))
     # 30 % of the jobs are off by more than the truth, half of them downwards.
-    assert (said["random"] < 0).mean() == pytest.approx(0.15, abs=4 * math.sqrt(0.1275 / COUNT))
-    assert (said["plus"] >= 50).all()
-    assert (said["factor"] > 0).all()
-    assert (said["factor"][over] == said["random"][over]).all()
-    error = said["plus"] / 50 - 1
-    assert said["random"][~over] == pytest.approx(50 * (1 - error[~over]))
-    assert said["factor"][~over] == pytest.approx(50 / (1 + error[~over]))
+    assert (predicted["random"] < 0).mean() == pytest.approx(
+        0.15, abs=4 * math.sqrt(0.1275 / COUNT)
+    )
+    assert (predicted["plus"] >= 50).all()
+    assert (predicted["factor"] > 0).all()
+    assert (predicted["factor"][over] == predicted["random"][over]).all()
+    error = predicted["plus"] / 50 - 1
+    assert predicted["random"][~over] == pytest.approx(50 * (1 - error[~over]))
+    assert predicted["factor"][~over] == pytest.approx(50 / (1 + error[~over]))
 
 
 def test_a_jobs_noise_depends_on_its_id_and_the_seed_alone() -> None:

@@ -50,17 +50,17 @@ def first_with_runs(
 
 
 def check(jobs: Jobs, model: Any, rule: Callable[[int], Rule]) -> None:
-    for row, said in enumerate(predict_online(jobs, model).to_pylist()):
+    for row, prediction in enumerate(predict_online(jobs, model).to_pylist()):
         seconds, source, count = rule(row)
         expected = None if source == "none" else seconds
-        assert same(said["predicted"], expected), (row, said, expected)
-        assert (said["source"], said["runs"]) == (source, count)
-        assert said["history"] == len(known_before(jobs, row))
+        assert same(prediction["predicted"], expected), (row, prediction, expected)
+        assert (prediction["source"], prediction["runs"]) == (source, count)
+        assert prediction["history"] == len(known_before(jobs, row))
         template = jobs["template"][row]
-        assert said["template_runs"] == (
+        assert prediction["template_runs"] == (
             None if template is None else len(runs(jobs, row, ("template",)))
         )
-        assert said["trained_on"] is None
+        assert prediction["trained_on"] is None
 
 
 @given(small_histories(), st.integers(1, 3), st.integers(3, 5), st.sampled_from(["mean", "median"]))

@@ -28,7 +28,7 @@ def test_the_closest_names_are_those_of_the_standard_library(
         assert (word in names) == (word in known)
 
 
-def test_more_names_than_there_was_room_for() -> None:
+def test_more_names_than_the_first_table_holds() -> None:
     names = Names()
     known = [f"train-{n:03d}-bert" for n in range(200)]
     for name in known:

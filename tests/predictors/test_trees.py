@@ -77,14 +77,14 @@ def test_a_model_is_trained_on_the_last_jobs_that_had_ended_and_on_nothing_else(
         expected.append(known if known >= 5 else None)
     assert found["trained_on"].to_pylist() == [n if n is None else min(n, 20) for n in expected]
     assert found["source"].to_pylist() == [
-        said if n is None else "model"
-        for n, said in zip(
+        value if n is None else "model"
+        for n, value in zip(
             expected, predict_online(jobs, "rolling")["source"].to_pylist(), strict=True
         )
     ]
     assert found["predicted"].to_pylist() == [
-        said if n is None else min(n, 20)
-        for n, said in zip(expected, predict_online(jobs, "rolling")["predicted"].to_pylist(),
+        value if n is None else min(n, 20)
+        for n, value in zip(expected, predict_online(jobs, "rolling")["predicted"].to_pylist(),
                            strict=True)
     ]  # fmt: skip
     trainings = list(dict.fromkeys(n for n in expected if n is not None))

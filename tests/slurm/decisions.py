@@ -178,11 +178,11 @@ def compare_starts(replay: Replay, tally: dict[str, Tally]) -> None:
     record = replay.record
     at = 0
     for (now, loop), group in groupby(record.stays, key=lambda s: (s.start, s.loop)):
-        said = list(group)
+        recorded = list(group)
         replay.load(now, record.stays[:at])
-        at += len(said)
+        at += len(recorded)
         mine = replay.decide(now, loop)
-        _count(replay, tally[loop], now, loop, said, mine)
+        _count(replay, tally[loop], now, loop, recorded, mine)
     known = {(stay.start, stay.loop) for stay in record.stays}
     for now in sorted({when for when, _ in record.preemptions}):
         loop = "backfill" if replay.is_cycle(now) else "main"
@@ -192,24 +192,24 @@ def compare_starts(replay: Replay, tally: dict[str, Tally]) -> None:
 
 
 def _count(
-    replay: Replay, one: Tally, now: float, loop: str, said: list[Stay], mine: list[int]
+    replay: Replay, one: Tally, now: float, loop: str, recorded: list[Stay], mine: list[int]
 ) -> None:
     record = replay.record
-    wanted = [stay.job for stay in said]
+    wanted = [stay.job for stay in recorded]
     one.compared += 1
     gone = set(replay.loops.last_stopped())
-    said_gone = {job for when, job in record.preemptions if when == now}
+    recorded_gone = {job for when, job in record.preemptions if when == now}
     has_grace = max(replay.tables.preempting.rules["grace"], default=0) > 0
     if has_grace or replay.is_cycle(now) != (loop == "backfill"):
-        gone = said_gone = set()  # asked before, when is not recorded; or in the other loop
-    one.equal += set(mine) == set(wanted) and gone == said_gone
-    if gone != said_gone:
-        ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (said_gone, gone)]
+        gone = recorded_gone = set()  # asked before, when is not recorded; or in the other loop
+    one.equal += set(mine) == set(wanted) and gone == recorded_gone
+    if gone != recorded_gone:
+        ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (recorded_gone, gone)]
         one.examples.append(f"{now}: preempted {ids[0]}, here {ids[1]}")
     if set(mine) != set(wanted):
         ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (wanted, mine)]
         one.examples.append(f"{now}: recorded {ids[0]}, here {ids[1]}")
-    for stay in said:
+    for stay in recorded:
         if stay.job in mine:
             chosen = [record.site.nodes[n].name for n, _ in replay.tables.stays.of(stay.job)]
             one.starts += 1

@@ -132,11 +132,11 @@ def compare_priorities(record: Record, world: World) -> tuple[int, int, list[str
         job = record.by_id.get(int(row["slurm_id"]))
         if job is None:
             continue
-        mine, said = priorities.factors(job, float(row["second"])), int(row["priority"])
+        mine, recorded = priorities.factors(job, float(row["second"])), int(row["priority"])
         compared += 1
-        # Recorded ones are cut to whole numbers: how far is the sum from [said, said + 1)?
-        if max(said - mine.sum, mine.sum - said - 1, 0) <= TOLERANCE * said:
+        # Recorded ones are cut to whole numbers: how far is the sum from [recorded, recorded + 1)?
+        if max(recorded - mine.sum, mine.sum - recorded - 1, 0) <= TOLERANCE * recorded:
             equal += 1
         else:
-            wrong.append(f"{row['second']} job {row['slurm_id']}: {said}, here {mine}")
+            wrong.append(f"{row['second']} job {row['slurm_id']}: {recorded}, here {mine}")
     return compared, equal, wrong

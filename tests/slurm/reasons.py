@@ -27,13 +27,13 @@ def compare_reasons(record: Record, replay: Replay) -> tuple[int, int, list[str]
     by_second: dict[float, list[tuple[int, str]]] = {}
     for row in table(record.folder / "record/reasons.csv"):
         if row["reason"] != "-" and row["job"] in names:
-            said = (names[row["job"]], row["reason"])
-            by_second.setdefault(float(row["second"]), []).append(said)
+            recorded = (names[row["job"]], row["reason"])
+            by_second.setdefault(float(row["second"]), []).append(recorded)
     compared = equal = 0
     wrong = []
-    for second, said in by_second.items():
-        mine = _reasons(record, replay, second + 0.3, [job for job, _ in said])
-        for job, reason in said:
+    for second, recorded in by_second.items():
+        mine = _reasons(record, replay, second + 0.3, [job for job, _ in recorded])
+        for job, reason in recorded:
             compared += 1
             if mine[job] == reason:
                 equal += 1
@@ -105,9 +105,9 @@ def _why(record: Record, replay: Replay, now: float, job: int, seen: dict[int, i
     if work["dependency"]:
 
         def ended(other: int) -> bool | None:
-            said = record.rows[other]
-            is_over = said["end"] and float(said["end"]) < now - LATE
-            return said["state"] == "COMPLETED" if is_over else None
+            row = record.rows[other]
+            is_over = row["end"] and float(row["end"]) < now - LATE
+            return row["state"] == "COMPLETED" if is_over else None
 
         met = replay.world.dependencies.met(job, lambda _: False, ended)
         return "DependencyNeverSatisfied" if met is False else "Dependency"

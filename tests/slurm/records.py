@@ -132,10 +132,12 @@ def _read_requeues(record: Record) -> None:
     """Read when jobs were queued anew: as the accounts say of each attempt, or of the last one."""
     content = text(record.folder / "record/sacct.txt.gz").splitlines()
     submits = {}
-    for said in csv.DictReader(content, delimiter="|"):
-        job = record.by_id.get(int(said["JobIDRaw"])) if said["JobIDRaw"].isdigit() else None
-        if job is not None and said["Start"][:1].isdigit():
-            submits[job, _seconds(said["Start"], record.t0)] = _seconds(said["Submit"], record.t0)
+    for fields in csv.DictReader(content, delimiter="|"):
+        job = record.by_id.get(int(fields["JobIDRaw"])) if fields["JobIDRaw"].isdigit() else None
+        if job is not None and fields["Start"][:1].isdigit():
+            submits[job, _seconds(fields["Start"], record.t0)] = _seconds(
+                fields["Submit"], record.t0
+            )
     before: dict[int, Stay] = {}
     for stay in record.stays:
         if stay.job in before:
@@ -181,9 +183,9 @@ def _gpus(record: Record, stay: Stay, node: str) -> int:
 def _details(content: str) -> dict[str, dict[str, str]]:
     found = {}
     for line in content.splitlines():
-        said = dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|$)", line))
-        if "JobId" in said:
-            found[said["JobId"]] = said | {"all": line}
+        fields = dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|$)", line))
+        if "JobId" in fields:
+            found[fields["JobId"]] = fields | {"all": line}
     return found
 
 

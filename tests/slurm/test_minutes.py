@@ -43,8 +43,8 @@ def _starts(
     tmp_path: Path, priority: str, half_life: str, engine: Any, **limits: str
 ) -> list[float | None]:
     (tmp_path / "slurm.conf").write_text(CONF.format(priority=priority, half_life=half_life))
-    said = {"qos": "Priority=0", "account": "Fairshare=1", **limits}
-    (tmp_path / "accounts.sacctmgr").write_text(ACCOUNTS.format(**said))
+    values = {"qos": "Priority=0", "account": "Fairshare=1", **limits}
+    (tmp_path / "accounts.sacctmgr").write_text(ACCOUNTS.format(**values))
     out = wt.simulate(JOBS, policy="slurm", slurm_conf=str(tmp_path), engine=engine)
     starts: list[float | None] = out.table["start_time"].to_pylist()
     return starts

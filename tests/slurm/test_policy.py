@@ -211,8 +211,8 @@ def test_the_command(conf: Path) -> None:
     jobs, out = conf / "jobs.csv", conf / "out.csv"
     jobs.write_text("\n".join(rows))
     (conf / "site.toml").write_text('[site]\nslurm_conf = "."\n[scheduler]\npolicy = "slurm"\n')
-    for said in (["--slurm-conf", str(conf)], ["--site", str(conf / "site.toml")]):
-        found = CliRunner().invoke(main, ["simulate", str(jobs), *said, "--out", str(out)])
+    for options in (["--slurm-conf", str(conf)], ["--site", str(conf / "site.toml")]):
+        found = CliRunner().invoke(main, ["simulate", str(jobs), *options, "--out", str(out)])
         assert found.exit_code == 0, found.output
         assert "AssocMaxJobsLimit" in out.read_text()
     found = CliRunner().invoke(main, ["simulate", str(jobs), "--slurm-conf", str(conf / "no")])

@@ -37,7 +37,7 @@ def test_what_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("change", "message"),
     [
         (("n[1-2]", "n[1-9]"), "n3"),
         (("2025-03-30T12:00:00", "soon"), "a date"),
@@ -47,9 +47,9 @@ def test_what_is_read() -> None:
         ((TEXT, '{"reservations": []}'), "as scontrol show reservation prints it"),
     ],
 )
-def test_what_is_refused(said: tuple[str, str], message: str) -> None:
+def test_what_is_refused(change: tuple[str, str], message: str) -> None:
     with pytest.raises(TraceError, match=r"x\.res") as error:
-        read_reservations(TEXT.replace(*said), "x.res", ("n1", "n2"))
+        read_reservations(TEXT.replace(*change), "x.res", ("n1", "n2"))
     assert message in str(error.value)
 
 

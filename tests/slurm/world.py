@@ -50,7 +50,7 @@ class World:
         self.again = {job: at for at, job in enumerate(s.job for s in record.stays)}
 
     def _act(self, now: float, action: str, args: str) -> None:
-        said = dict(w.partition("=")[::2] for w in args.split() if "=" in w)
+        fields = dict(w.partition("=")[::2] for w in args.split() if "=" in w)
         if action == "kill_node":
             self._notice(now, args)
         elif action == "start_node":
@@ -59,15 +59,15 @@ class World:
             verb, name = args.split()
             if name in self.names:
                 self.holds.append((now, self.names[name], verb == "hold"))
-        elif "NodeName" in said:
-            state = said.get("State", "").upper()
-            for name in hosts(said["NodeName"]):
+        elif "NodeName" in fields:
+            state = fields.get("State", "").upper()
+            for name in hosts(fields["NodeName"]):
                 self.downs.append((now, name, state != "RESUME"))
                 if state == "DOWN":
                     self.kills.append((now, name))
         elif args.startswith("create reservation"):
-            self._flags = said.get("Flags", "")
-            self._reserved = said
+            self._flags = fields.get("Flags", "")
+            self._reserved = fields
 
     def _notice(self, now: float, node: str) -> None:
         """Take a node out when the first launch fails: when it was missed is not recorded."""

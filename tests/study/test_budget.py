@@ -102,7 +102,7 @@ def test_a_turn_costs_more_where_places_are_looked_for_in_a_tree() -> None:
 
 
 @pytest.mark.parametrize("count", [9, 24, 60])
-def test_turns_that_are_taken_are_those_foretold(count: int) -> None:
+def test_turns_that_are_taken_are_those_predicted(count: int) -> None:
     jobs = {
         "submit_time": np.arange(count, dtype=float),
         "duration": np.full(count, 1000.0),
@@ -137,12 +137,12 @@ def test_failures_are_those_of_the_renewal_process() -> None:
 @pytest.mark.parametrize(("mtbf", "mttr"), [(2000, 10), (1000, 100), (1000, 400)])
 def test_a_gang_fails_with_all_its_nodes_and_waits_for_all(mtbf: int, mttr: int) -> None:
     jobs = {"submit_time": [0.0], "duration": [2000.0], "num_gpus": [8.0]}
-    said = f"mtbf:{mtbf}/mttr:{mttr}/checkpoint:100"
-    conditions = resolved(Conditions().having(cluster="8x1", disruptions=said))
+    disruptions = f"mtbf:{mtbf}/mttr:{mttr}/checkpoint:100"
+    conditions = resolved(Conditions().having(cluster="8x1", disruptions=disruptions))
     load = Load.of(as_jobs(jobs))
     found = estimate(load, conditions.site.cluster, conditions).horizon
     events = estimate(load, conditions.site.cluster, conditions).total / 500
-    runs = [wt.simulate(jobs, "8x1", disruptions=said, seed=seed) for seed in range(20)]
+    runs = [wt.simulate(jobs, "8x1", disruptions=disruptions, seed=seed) for seed in range(20)]
     ends = np.mean([run.table["end_time"].to_pylist()[0] for run in runs])
     taken = 2 * 8 * ends / (mtbf + mttr)
     assert found <= ends
@@ -170,7 +170,7 @@ def test_what_no_machine_can_fly_is_refused_with_the_number(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             "simulate log.csv --cluster 4x99999999",
@@ -190,7 +190,7 @@ def test_what_no_machine_can_fly_is_refused_with_the_number(
     ],
 )
 def test_the_command_refuses_what_once_was_unbounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
 ) -> None:
     """Sizes have a fixed limit; what a run would cost may be allowed."""
     monkeypatch.chdir(tmp_path)
@@ -199,7 +199,7 @@ def test_the_command_refuses_what_once_was_unbounded(
         file.truncate(200 << 20)
     result = CliRunner().invoke(windtunnel, words.split())
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert ("--allow-large" in result.stderr) == (
         "more than 100,000,100 are flown" in result.stderr
     )

@@ -139,7 +139,7 @@ def test_the_machine_repairman() -> None:
 
 
 def follows(jobs: Any, row: int, pause: float) -> tuple[str, int, float] | None:
-    """Return what a job follows, said plainly: the last event of its user, an end or a job."""
+    """Return what a job follows, in plain words: the last event of its user, an end or a job."""
     user, submit = jobs["user"], jobs["submit_time"]
     order = sorted(range(len(user)), key=lambda other: (submit[other], other))
     before = [o for o in order[: order.index(row)] if user[o] == user[row]]

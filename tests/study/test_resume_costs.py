@@ -65,7 +65,7 @@ def test_words_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
-def test_what_the_jobs_say_themselves_counts_where_nothing_else_is_said(engine: str) -> None:
+def test_what_the_jobs_say_themselves_counts_where_nothing_else_is_given(engine: str) -> None:
     jobs = JOBS | {"restore_time": [7.0, None, 60.0, 1.0]}
     out = wt.simulate(jobs, "pool:25", "srtf", engine=engine)
     assert out.table["run_time"].to_pylist() == [107, 100, 160, 5]

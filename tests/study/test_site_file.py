@@ -42,7 +42,7 @@ def test_a_run_goes_by_the_file(site: Path) -> None:
     assert run.cluster.name == "site"
 
 
-def test_what_is_said_wins(site: Path) -> None:
+def test_what_is_given_wins(site: Path) -> None:
     assert wt.simulate(JOBS, str(site), "fifo").settings["policy"] == "fifo"
     run = wt.simulate(JOBS, str(site), save_time=0.0)
     assert (run.settings["policy"], run.settings["save_time"]) == ("srtf", 0.0)

@@ -66,7 +66,7 @@ def test_fragments_are_distinguished_from_busy_gpus() -> None:
     assert causes_of(wait_causes(jobs, ClusterSpec.pool(8)), 2) == {"other": 9.0}
 
 
-def test_room_that_is_not_used_is_order_only_behind_somebody() -> None:
+def test_unused_gpus_are_order_only_behind_somebody() -> None:
     jobs = history([(0, 0, 10, 3), (1, 10, 5, 2), (2, 12, 5, 1)])
     found = wait_causes(jobs, ClusterSpec.pool(4))
     assert causes_of(found, 1) == {"resources": 9.0}
@@ -221,7 +221,7 @@ def test_who_is_in_front_of_a_job() -> None:
     ),
     policy=st.sampled_from(("fifo", "sjf")),
 )
-def test_a_run_that_leaves_no_room_unused_has_no_other_cause(
+def test_a_run_that_leaves_no_gpus_unused_has_no_other_cause(
     rows: list[tuple[int, int, int]], policy: str
 ) -> None:
     """Under `skip` a job that fits starts: no wait is left that nothing explains."""

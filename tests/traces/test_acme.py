@@ -77,7 +77,7 @@ def test_kalos_duration_is_mended_and_the_source_kept(tmp_path: Path) -> None:
     assert any("differs in 2 of 3 rows" in note for note in trace.metadata.notes)
 
 
-def test_what_is_unclear_is_said(tmp_path: Path) -> None:
+def test_what_is_unclear_is_noted(tmp_path: Path) -> None:
     text = SEREN.replace("PREEMPTED", "SUSPENDED").replace("u1,2,0", "u1,0,0")
     text = text.replace("2023-03-01 00:18:22+08:00", "2023-02-28T16:18:22Z")
     text = text.replace(",gpu_time\n", ",gpu_time,colour\n").replace(".0\n", ".0,red\n")

@@ -292,7 +292,7 @@ def test_recorded_times(tmp_path: Path) -> None:
     assert len(losses) == 2
 
 
-def test_what_batsim_cannot_hold_is_said() -> None:
+def test_what_batsim_cannot_hold_is_listed() -> None:
     jobs = jobs_of(
         status=["node_fail", "preempted", "unknown", "completed"],
         start_time=[1.0, 1.0, 1.0, None],
@@ -302,7 +302,7 @@ def test_what_batsim_cannot_hold_is_said() -> None:
     assert "evalys cannot draw (simulate the trace to give them one): 1." in losses
 
 
-def test_an_end_that_is_worked_out_is_said() -> None:
+def test_an_end_that_is_worked_out_is_noted() -> None:
     jobs = jobs_of(start_time=[1.0, 1.0], end_time=[None, 11.0], status=["failed", "failed"])
     losses = " ".join(batsim_losses(jobs))
     assert "without an end, which is written as start + run time: 1." in losses

@@ -47,7 +47,7 @@ def test_a_log_becomes_jobs(tmp_path: Path) -> None:
     assert meta.rows_read == 3
 
 
-def test_a_zone_that_repeats_an_hour_is_said(tmp_path: Path) -> None:
+def test_a_zone_that_repeats_an_hour_is_noted(tmp_path: Path) -> None:
     text = (HEADER + ROWS).replace("2020-04-01 00", "2020-11-01 01").replace("04-01", "11-01")
     trace = read_helios(file_of(tmp_path, text.replace("11-01 01:10:05", "11-01 02:10:05")))
     assert not any("repeats" in note for note in trace.metadata.notes)

@@ -271,7 +271,7 @@ def test_the_files_have_exactly_the_types_of_opendc(tmp_path: Path) -> None:
     assert "epoch" not in losses
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
+def test_what_is_lost_is_listed(tmp_path: Path) -> None:
     jobs = jobs_of(
         job_id=["a", "b", "c"],
         submit_time=[0.0, 1.00001, None],

@@ -528,22 +528,22 @@ def test_a_packed_bomb_is_refused(
 def test_the_temporary_database_goes_with_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = tmp_path / "room"
-    room.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(room))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     trace = opened(tmp_path)
     tasks = trace.tasks
-    assert len(list(room.iterdir())) == 1
+    assert len(list(scratch.iterdir())) == 1
     del trace
     gc.collect()
     assert tasks.count().to_pyarrow().as_py() == 3
     del tasks
     gc.collect()
-    assert list(room.iterdir()) == []
+    assert list(scratch.iterdir()) == []
     with pytest.raises(TraceError):
         opened(tmp_path, pai_sensor_table=["one field"])
     gc.collect()
-    assert list(room.iterdir()) == []
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("table", ["pai_instance_table", "pai_sensor_table"])

@@ -177,7 +177,7 @@ def test_a_separator_in_a_name_beside_an_unknown_state(tmp_path: Path) -> None:
         ({"priority": [1e13]}, "whose priority"),
     ],
 )
-def test_what_reads_back_otherwise_is_said(columns: dict[str, list[Any]], words: str) -> None:
+def test_what_reads_back_otherwise_is_listed(columns: dict[str, list[Any]], words: str) -> None:
     given = {"submit_time": [0], "duration": [5.0], "num_gpus": [1], "status": ["failed"]}
     losses = sacct_losses(as_jobs({**given, **columns}))
     assert [text for text in losses if words in text and text.endswith(": 1.")]

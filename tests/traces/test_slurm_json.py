@@ -198,7 +198,7 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"jobs": [], "meta": {"slurm": 1}}', "at least one job"),
         ('{"jobs": [{"job_id": 1, "steps": 5}], "meta": {"slurm": 1}}', "a list of steps"),
@@ -212,9 +212,9 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
         ('{"jobs": [{"job_id": 1', "valid JSON"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "log.json"
     file.write_text(text, "utf-8")
     with pytest.raises(TraceError) as error:
         wt.open_trace(str(file), format="sacct")
-    assert said in str(error.value)
+    assert message in str(error.value)

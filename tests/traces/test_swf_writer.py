@@ -101,13 +101,13 @@ def test_fractions_are_refused_together_and_nothing_is_written(tmp_path: Path) -
         write_swf(jobs_of(num_gpus=[1.0]), tmp_path / "nowhere" / "log.swf")
 
 
-def test_times_are_rounded_and_it_is_said(tmp_path: Path) -> None:
+def test_times_are_rounded_and_it_is_noted(tmp_path: Path) -> None:
     header, (record,) = written(tmp_path, jobs_of(submit_time=[0.4], duration=[59.6]))
     assert (record["submit"], record["run"]) == (0, 60)
     assert any("fractions of a second, which are rounded: 1." in line for line in header)
 
 
-def test_states_that_swf_lacks_are_said() -> None:
+def test_states_that_swf_lacks_are_listed() -> None:
     lost = swf_losses(jobs_of(status=["timeout", "preempted", "running", "completed"]))
     assert any("memory or preemption: failed: 2." in text for text in lost)
     assert any("written as -1: 1." in text for text in lost)
@@ -131,7 +131,7 @@ def test_states_that_swf_lacks_are_said() -> None:
         ),
     ],
 )
-def test_what_reads_back_otherwise_is_said(columns: dict[str, list[Any]], words: str) -> None:
+def test_what_reads_back_otherwise_is_listed(columns: dict[str, list[Any]], words: str) -> None:
     given = {"submit_time": [0.0], "duration": [5.0], "num_gpus": [2.0], **columns}
     assert [text for text in swf_losses(as_jobs(given)) if words in text and text.endswith(": 1.")]
 

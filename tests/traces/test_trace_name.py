@@ -205,8 +205,8 @@ def test_seeds_go_through_the_windows_of_one_made_trace_and_then_of_the_next() -
     for found, seed in zip(ids, (0, 1), strict=True):
         whole = wt.open_trace(made, seed=seed).jobs.to_pylist()
         assert found == [(row["job_id"], row["submit_time"]) for row in whole]
-    said = wt.open_trace(f"{made}:windows=2:seed=3").jobs
-    assert said.equals(wt.open_trace(f"{made}:windows=2", seed=3).jobs)
+    in_name = wt.open_trace(f"{made}:windows=2:seed=3").jobs
+    assert in_name.equals(wt.open_trace(f"{made}:windows=2", seed=3).jobs)
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_the_seeds_of_a_study_are_windows(file: str) -> None:
     assert len(results.manifest["made"]) == 1
 
 
-def test_an_option_is_said_once() -> None:
+def test_an_option_is_given_once() -> None:
     with pytest.raises(wt.SpecError, match="synthetic:kalos:seed: stands in the name and is an"):
         wt.open_trace("synthetic:kalos:seed=1", seed=1)
     with pytest.raises(wt.SpecError, match="found '2'; expected yes or no"):

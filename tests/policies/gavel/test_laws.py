@@ -169,10 +169,10 @@ def test_finish_time_fairness_is_optimal(problem: dict[str, Any]) -> None:
     reached = (seen.time_since_start + seen.steps_left / list(decided.throughputs.values())) / due
     assert reached.max() == pytest.approx(decided.objective, rel=1e-9)
     jobs, types = seen.throughputs.shape
-    room = 0.9999 * reached.max() * due - seen.time_since_start
-    if (room <= 0).any():
+    left = 0.9999 * reached.max() * due - seen.time_since_start
+    if (left <= 0).any():
         return
-    need = seen.steps_left / room
+    need = seen.steps_left / left
     work = np.zeros((jobs, jobs * types))
     for row in range(jobs):
         work[row, row * types : (row + 1) * types] = -seen.throughputs[row] / need[row]

@@ -36,10 +36,10 @@ def test_a_job_that_runs_nowhere_is_named(policy: str) -> None:
 def test_a_gang_that_fits_nowhere_is_named(policy: str) -> None:
     problem = odd([[1, 1], [1, 0]], {"v100": 2, "k80": 8}, scale_factor=[1, 4])
     error = SpecError if policy == "allox" else InfeasibleError
-    said = "another gang" if policy == "allox" else "job 1: its gang of 4 fits on no GPU type"
+    message = "another gang" if policy == "allox" else "job 1: its gang of 4 fits on no GPU type"
     if policy == "allox":
         problem["jobs"][1]["throughputs"]["k80"] = 1
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         gavel.allocate(policy, problem)
 
 
@@ -142,7 +142,7 @@ def test_lecture_objectives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"cluster": None}, "instance.cluster"),
         ({"cluster": {"v100": -1}}, "instance.cluster.v100: expected a number >= 0"),
@@ -168,9 +168,9 @@ def test_lecture_objectives() -> None:
         ({"jobs": [{"id": 0, "throughputs": {}, "entity": [1]}]}, r"entity: no entity \[1\]"),
     ],
 )
-def test_wrong_instances_say_where(change: dict[str, Any], said: str) -> None:
+def test_wrong_instances_say_where(change: dict[str, Any], message: str) -> None:
     problem = odd([[1], [1]], {"v100": 1}) | change
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         gavel.allocate("isolated", problem)
 
 

@@ -25,7 +25,7 @@ def whole(decided: gavel.Allocation) -> dict[Any, str]:
     }
 
 
-def test_fifo_perf_takes_the_fastest_type_with_room_and_blocks_at_the_head() -> None:
+def test_fifo_perf_takes_the_fastest_type_that_fits_and_blocks_at_the_head() -> None:
     problem = instance(
         {"k80": 4, "p100": 2, "v100": 1},
         [[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 9, 9], [9, 1, 1]],
@@ -40,7 +40,7 @@ def test_fifo_perf_gives_ties_to_the_first_name() -> None:
     assert whole(gavel.allocate("fifo_perf", problem)) == {0: "a100"}
 
 
-def test_fifo_perf_passes_over_a_job_without_a_speed_where_room_is() -> None:
+def test_fifo_perf_passes_over_a_job_without_a_speed_where_it_fits() -> None:
     # 0 takes the V100; 1 is not measured on K80s and takes none of them; 2 does.
     problem = instance({"k80": 2, "v100": 1}, [[1, 3], [0, 3], [1, 3]])
     assert whole(gavel.allocate("fifo_perf", problem)) == {0: "v100", 2: "k80"}
