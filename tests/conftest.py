@@ -1,4 +1,4 @@
-"""For every room: hypothesis' examples, the reference data folder, a clean environment.
+"""For all tests: hypothesis' examples, the reference data folder, a clean environment.
 
 By default the same examples are drawn in every run, so that a build cannot fail by chance.
 ``HYPOTHESIS_PROFILE`` names what is drawn instead: ``brief`` a twentieth, as `make test` does,

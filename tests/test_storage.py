@@ -36,9 +36,9 @@ with getattr(storage, kind)(place) as part:
 
 
 @pytest.fixture
-def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for temporary files, and a process that has swept none yet."""
-    folder = tmp_path / "room"
+    folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -64,9 +64,9 @@ def end(process: subprocess.Popen[str], how: signal.Signals) -> None:
 
 @pytest.mark.parametrize("kind", ["replacing", "replacing_folder", "scratch"])
 def test_what_a_killed_run_left_is_swept_by_the_next_and_nothing_else(
-    kind: str, tmp_path: Path, room: Path
+    kind: str, tmp_path: Path, scratch: Path
 ) -> None:
-    here = room if kind == "scratch" else tmp_path
+    here = scratch if kind == "scratch" else tmp_path
     keep = [here / ".mine.part", here / ".windtunnel-notes.part", here / "windtunnel-log"]
     for path in keep:
         path.write_text("mine")
@@ -90,18 +90,18 @@ def test_what_a_killed_run_left_is_swept_by_the_next_and_nothing_else(
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_run_that_is_interrupted_leaves_nothing(tmp_path: Path, room: Path) -> None:
+def test_a_run_that_is_interrupted_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
     end(begun("replacing", tmp_path / "a"), signal.SIGINT)
     end(begun("scratch", tmp_path / "a"), signal.SIGINT)
-    assert set(tmp_path.iterdir()) == {room}
-    assert not list(room.iterdir())
+    assert set(tmp_path.iterdir()) == {scratch}
+    assert not list(scratch.iterdir())
 
 
-def test_another_users_or_a_linked_name_is_left_alone(tmp_path: Path, room: Path) -> None:
+def test_another_users_or_a_linked_name_is_left_alone(tmp_path: Path, scratch: Path) -> None:
     target = tmp_path / "precious"
     target.mkdir()
     (target / "file").write_text("x")
-    (room / f"windtunnel-{'0' * 16}").symlink_to(target)
+    (scratch / f"windtunnel-{'0' * 16}").symlink_to(target)
     storage.drop_scratch(storage.scratch_folder())
     assert (target / "file").exists()
 
@@ -156,7 +156,9 @@ WRITERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", WRITERS)
-def test_the_next_run_sweeps(command: str, how: signal.Signals, tmp_path: Path, room: Path) -> None:
+def test_the_next_run_sweeps(
+    command: str, how: signal.Signals, tmp_path: Path, scratch: Path
+) -> None:
     words, name = WRITERS[command]
     process = subprocess.Popen(  # noqa: S603 - our own
         [sys.executable, "-m", "windtunnel", *words, str(tmp_path / name)],
@@ -172,7 +174,7 @@ def test_the_next_run_sweeps(command: str, how: signal.Signals, tmp_path: Path, 
     with storage.replacing(tmp_path / "next") as part:
         part.touch()
     assert not list(tmp_path.glob(".*.part"))
-    assert not list(room.iterdir())
+    assert not list(scratch.iterdir())
 
 
 def test_nobody_else_makes_temporary_files_or_knows_the_cache() -> None:

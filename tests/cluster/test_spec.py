@@ -233,8 +233,8 @@ def test_racks_are_numbered_through_the_list(tmp_path: Path) -> None:
     path.write_text(text.replace("gpus = 8", "gpus = 8\nnodes_per_rack = 16"))
     cluster = wt.ClusterSpec.from_toml(path)
     assert cluster.racks == (0, 1, 2)
-    said = "16 GPUs: 2 nodes x 4 V100 in racks of 1, 1 nodes x 8 GPUs in racks of 16"
-    assert cluster.describe() == said
+    expected = "16 GPUs: 2 nodes x 4 V100 in racks of 1, 1 nodes x 8 GPUs in racks of 16"
+    assert cluster.describe() == expected
     assert wt.ClusterSpec.from_mapping(cluster.to_mapping()) == cluster
     path.write_text(TOML)
     assert wt.ClusterSpec.from_toml(path).racks == ()

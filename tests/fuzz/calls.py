@@ -165,7 +165,7 @@ def _command(draw: Draw) -> tuple[tuple[str, ...], click.Command]:
 
 #: Never given: who allows what is large waits for it; a call in a fork may not start processes.
 _NEVER = frozenset({"help", "debug", "allow_large", "processes"})
-#: How often an option is given; 0.06 where nothing is said.
+#: How often an option is given; 0.06 where none is stated.
 _OFTEN = {"cluster": 0.95, "policies": 0.7, "policy": 0.5, "workers": 1.0, "as_json": 0.5}
 #: These are of use for a few traces or policies alone.
 _OFTEN |= dict.fromkeys(("zone", "reader", "models", "throughputs", "compat", "kueue"), 0.015)

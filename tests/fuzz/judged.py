@@ -50,45 +50,45 @@ class Verdict:
     Attributes:
         failed: why it failed; empty = it did not.
         code: its exit code.
-        said: what it printed on stderr.
+        printed: what it printed on stderr.
     """
 
     failed: str
     code: int
-    said: str
+    printed: str
 
 
 def judged(call: Call) -> Verdict:
     """Make a call in a fork of this process, in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as room:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         for name, data in {**call.files, **_made(call)}.items():
-            path = Path(room, name)
+            path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         child = os.fork()
         if child == 0:
-            _call(call, room)
+            _call(call, folder)
         code, cpu, memory = _waited(child)
-        said = Path(room, ".err").read_text("utf-8", "replace")
-        left = [path.name for path in Path(room).rglob(".windtunnel-*")]
+        printed = Path(folder, ".err").read_text("utf-8", "replace")
+        left = [path.name for path in Path(folder).rglob(".windtunnel-*")]
         counted = code == 0 and "--json" in call.words and call.world in {"", "own"}
-        lost = lost_rows(call, Path(room)) if counted else ""
+        lost = lost_rows(call, Path(folder)) if counted else ""
     failed = lost
     if code not in {0, 2}:
         failed = f"exit code {code}"
-    elif "Traceback" in said or "a fault in windtunnel" in said:
+    elif "Traceback" in printed or "a fault in windtunnel" in printed:
         failed = "a traceback"
-    elif code == 2 and not said.strip() and call.world != "no stderr":
+    elif code == 2 and not printed.strip() and call.world != "no stderr":
         failed = "refused without a word"
-    elif len(said) > 20_000:
-        failed = f"{len(said):,} characters of words"
+    elif len(printed) > 20_000:
+        failed = f"{len(printed):,} characters of words"
     elif cpu > SECONDS:
         failed = f"{cpu:.0f} s"
     elif memory > MEMORY:
         failed = f"{memory / 2**20:.1f} GiB"
     elif left:
         failed = f"left {left}"
-    return Verdict(failed, code, said)
+    return Verdict(failed, code, printed)
 
 
 #: What some calls read was written by others: words that ask for it -> the call that writes it.
@@ -106,32 +106,34 @@ def _made(call: Call) -> dict[str, bytes]:
         if name not in call.words or call.words[0] not in {"why", "study"}:
             continue
         if name not in _WRITTEN:
-            with tempfile.TemporaryDirectory(prefix="fuzz-") as room:
-                Path(room, "study.toml").write_bytes(FILES["study.toml"])
-                Path(room, "jobs.csv").write_text("job_id,submit_time,duration,num_gpus\n1,0,9,1\n")
+            with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+                Path(folder, "study.toml").write_bytes(FILES["study.toml"])
+                Path(folder, "jobs.csv").write_text(
+                    "job_id,submit_time,duration,num_gpus\n1,0,9,1\n"
+                )
                 child = os.fork()
                 if child == 0:
-                    _call(Call(tuple(words.split()), {}, world="own"), room)
-                assert _waited(child)[0] == 0, Path(room, ".err").read_text()
-                paths = [path for path in Path(room).rglob("*") if path.is_file()]
-                files = {str(path.relative_to(room)): path.read_bytes() for path in paths}
+                    _call(Call(tuple(words.split()), {}, world="own"), folder)
+                assert _waited(child)[0] == 0, Path(folder, ".err").read_text()
+                paths = [path for path in Path(folder).rglob("*") if path.is_file()]
+                files = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
             _WRITTEN[name] = {made: data for made, data in files.items() if made.startswith(name)}
         if call.words[:2] != ("study", "run"):
             found |= _WRITTEN[name]
     return found
 
 
-def lost_rows(call: Call, room: Path) -> str:
+def lost_rows(call: Call, folder: Path) -> str:
     """Return which jobs of ``jobs.csv`` are in no count that a call tells; empty = none.
 
     Each is kept or reported as dropped, has one fate, and is a row of the file that was written.
 
     Args:
         call: it ended well, and was asked for JSON.
-        room: where it was made.
+        folder: where it was made.
     """
     try:
-        answer = json.loads((room / ".out").read_text("utf-8"))
+        answer = json.loads((folder / ".out").read_text("utf-8"))
     except ValueError as error:
         return f"no JSON: {error}"
     if not isinstance(answer, dict):
@@ -144,16 +146,16 @@ def lost_rows(call: Call, room: Path) -> str:
             return f"of {call.rows} rows {read} were read, {dropped} dropped, {kept} kept"
     if call.words[0] not in {"simulate", "convert"} or "--window" in call.words:
         return ""  # who is submitted outside a window is flown, and in no count
-    return _lost_jobs(answer, kept, room)
+    return _lost_jobs(answer, kept, folder)
 
 
-def _lost_jobs(answer: dict[str, Any], kept: int, room: Path) -> str:
+def _lost_jobs(answer: dict[str, Any], kept: int, folder: Path) -> str:
     """Return how many of a trace's jobs have no fate, or no row of the file that was written."""
     fates = [answer[name] for name in FATES if name in answer]
     if fates and sum(fates) != kept:
         return f"fates of {sum(fates)} jobs of {kept}"
     if str(answer.get("out")).endswith(".csv") and answer.get("to") != "parquet":
-        with (room / answer["out"]).open(encoding="utf-8", newline="") as file:
+        with (folder / answer["out"]).open(encoding="utf-8", newline="") as file:
             rows = sum(not line[0].startswith(";") for line in csv.reader(file))
             written = (
                 rows if answer.get("to") == "swf" else rows - 1
@@ -162,14 +164,19 @@ def _lost_jobs(answer: dict[str, Any], kept: int, room: Path) -> str:
     return ""
 
 
-def _call(call: Call, room: str) -> None:
+def _call(call: Call, folder: str) -> None:
     """Be the command; never return."""
     code = 99
     gc.freeze()  # what was there before is not looked through, and so not copied
     try:
         os.setsid()
-        os.chdir(room)
-        clean = {"TMPDIR": room, "HOME": room, "WINDTUNNEL_CACHE": f"{room}/cache", "NO_COLOR": "1"}
+        os.chdir(folder)
+        clean = {
+            "TMPDIR": folder,
+            "HOME": folder,
+            "WINDTUNNEL_CACHE": f"{folder}/cache",
+            "NO_COLOR": "1",
+        }
         clean |= {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
         tempfile.tempdir = None
         for number, name in ((0, os.devnull), (1, ".out"), (2, ".err")):
@@ -290,7 +297,7 @@ def main() -> int:
         call = drawn(given.seed, given.only)
         print(shlex.join(("windtunnel", *call.words)))
         verdict = judged(call)
-        print(verdict.said, verdict.failed or "held", f"(exit code {verdict.code})")
+        print(verdict.printed, verdict.failed or "held", f"(exit code {verdict.code})")
         return int(bool(verdict.failed))
     codes: dict[int, int] = {}
     failures, made, begun = 0, 0, time.monotonic()

@@ -134,7 +134,7 @@ def test_fragmentation_keeps_a_chosen_job_out_and_its_quota_unused(engine: str) 
     assert out.metrics()["num_preemptions"] == 0
 
 
-def test_feasible_preemption_makes_room_where_fragmentation_leaves_none(engine: str) -> None:
+def test_feasible_preemption_frees_nodes_where_fragmentation_leaves_none(engine: str) -> None:
     # The same jobs. At 1 e needs a whole node: d, the least urgent, leaves node 1 for it, and goes
     # on beside b on node 0 at once. f waits: all four GPUs are in use until b ends at 3.
     jobs = {

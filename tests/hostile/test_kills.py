@@ -35,12 +35,12 @@ COMMANDS = {
 }
 
 
-def _started(command: str, place: Path, room: Path) -> subprocess.Popen[bytes]:
+def _started(command: str, place: Path, scratch: Path) -> subprocess.Popen[bytes]:
     words = COMMANDS[command].replace("OUT", "result").split()
     return subprocess.Popen(  # noqa: S603 - our own
         [sys.executable, "-m", "windtunnel", *words],
         cwd=place,
-        env={**os.environ, "TMPDIR": str(room)},
+        env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -58,29 +58,29 @@ def _results(place: Path) -> dict[str, bytes]:
 def test_a_killed_command_leaves_a_whole_result_or_none(command: str, tmp_path: Path) -> None:
     draw = random.Random()  # noqa: S311 - the moment is printed where it fails
     places = tmp_path / "whole", tmp_path / "killed"
-    room = tmp_path / "room"
-    for folder in (*places, room):
+    scratch = tmp_path / "scratch"
+    for folder in (*places, scratch):
         folder.mkdir()
         (folder / "study.toml").write_text(STUDY)
-    (room / "study.toml").unlink()
+    (scratch / "study.toml").unlink()
     begun = time.monotonic()
-    assert _started(command, places[0], room).wait(200) == 0
+    assert _started(command, places[0], scratch).wait(200) == 0
     takes = time.monotonic() - begun
     whole = _results(places[0])
     assert whole
     for _ in range(2):
         after = draw.uniform(0.2, 1.0) * takes
-        process = _started(command, places[1], room)
+        process = _started(command, places[1], scratch)
         time.sleep(after)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
         for name, data in _results(places[1]).items():
             if command != "study" and not name.endswith(".part"):
                 assert data == whole[name], f"{name} differs after a kill at {after:.3f} s"
-    assert _started(command, places[1], room).wait(200) == 0
+    assert _started(command, places[1], scratch).wait(200) == 0
     found = _results(places[1])
     assert found.keys() == whole.keys()
     assert not list(places[1].rglob("*.part"))
-    assert not list(room.iterdir())
+    assert not list(scratch.iterdir())
     if command != "study":
         assert found == whole

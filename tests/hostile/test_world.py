@@ -16,10 +16,10 @@ pytestmark = pytest.mark.slow
 
 #: In a namespace of its own the root becomes read-only but for one folder, and its user is nobody.
 #: Who may read everything, as the interpreter may lie in somebody's home, and write nothing else.
-ROOM = """
+CONFINED = """
 set -e
 mount --make-rprivate /
-mount -t tmpfs -o size={size},mode=1777 room "$1"
+mount -t tmpfs -o size={size},mode=1777 small "$1"
 mount -o bind,remount,ro / 2>/dev/null || mount -o remount,ro /
 cd "$1"
 shift
@@ -49,11 +49,12 @@ def _mounting() -> None:
         pytest.skip(reason)
 
 
-def _flown(room: Path, size: str, *words: str) -> subprocess.CompletedProcess[str]:
+def _flown(folder: Path, size: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command as nobody, without a home, on a read-only root; it may write ``size`` bytes."""
     python = [sys.executable, *words]
+    script = CONFINED.format(size=size)
     return subprocess.run(  # noqa: S603 - our own
-        ["unshare", "--mount", "/bin/sh", "-c", ROOM.format(size=size), "sh", str(room), *python],  # noqa: S607
+        ["unshare", "--mount", "/bin/sh", "-c", script, "sh", str(folder), *python],  # noqa: S607
         env={**os.environ, "SOURCES": str(Path(windtunnel.__file__).parent.parent)},
         capture_output=True,
         check=False,

@@ -37,9 +37,9 @@ class Oracle:
         """Whether there are no nodes."""
         return isinstance(self.free, FreePool)
 
-    def fit(self, demand: Any, access: int = 0, room: Any = None) -> Any:
+    def fit(self, demand: Any, access: int = 0, state: Any = None) -> Any:
         """Return where a demand goes: on reserved nodes alone, or else anywhere."""
-        shown = self.opened(access) if room is None else room
+        shown = self.opened(access) if state is None else state
         if self.access_sets[access] and not self.is_pool and shown.shown:
             inside = shown.copy()
             for node in range(self.nodes):

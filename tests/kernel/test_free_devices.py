@@ -177,18 +177,18 @@ def test_copies_and_what_two_states_have_in_common(name: str, seed: int) -> None
         later.jobs, later.holds = course.jobs.copy(), course.holds.copy()
         for _ in range(STEPS // 4):
             later.step()
-        room = mine.twin()
+        shared = mine.twin()
         for access in range(len(ACCESS)):
             common = plain.opened(access).copy()
             common.meet(twin_plain.opened(access))
-            room.become(mine)
-            room.open(access)
+            shared.become(mine)
+            shared.open(access)
             twin.open(access)
-            room.keep_common(twin)
+            shared.keep_common(twin)
             twin.shut()
-            same_tables(room, Oracle(common, plain.placement, ACCESS))
+            same_tables(shared, Oracle(common, plain.placement, ACCESS))
             for kind, demand in enumerate(problem.demands):
-                assert room.fit_pairs(kind) == plain.fit(demand, access, common)
+                assert shared.fit_pairs(kind) == plain.fit(demand, access, common)
         assert_equal(mine, plain)
 
 
@@ -216,20 +216,20 @@ def test_rows_of_numbers(name: str, seed: int) -> None:
     course = DeviceRun(seeded(seed), mine, plain, problem.demands)
     for _ in range(STEPS // 2):
         course.step()
-    room = kernel.FreeDevices(problem, plain.placement)
-    room.become_row(mine, [])
+    restored = kernel.FreeDevices(problem, plain.placement)
+    restored.become_row(mine, [])
     same = Oracle(plain.free.copy(), plain.placement, ACCESS)
     for node in list(same.free.withheld):
         del same.free.withheld[node]
     same.free.draws = 0
-    same_tables(room, same)
+    same_tables(restored, same)
     for kind, demand in enumerate(problem.demands):
-        assert room.fit_pairs(kind) == same.fit(demand)
+        assert restored.fit_pairs(kind) == same.fit(demand)
     # What two states have in common, one of them without the jobs that run.
-    room.become_row(mine, course.jobs)
+    restored.become_row(mine, course.jobs)
     gone = Oracle(same.free.copy(), plain.placement, ACCESS)
     for kind, where in course.jobs:
         gone.free.give(where, problem.demands[kind])
-    same_tables(room, gone)
+    same_tables(restored, gone)
     for kind, demand in enumerate(problem.demands):
-        assert room.fit_pairs(kind) == gone.fit(demand)
+        assert restored.fit_pairs(kind) == gone.fit(demand)

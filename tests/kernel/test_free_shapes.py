@@ -21,11 +21,11 @@ STEPS = 80
 class Shapes(Oracle):
     """The oracle: of an (option, nodes) pair, `FreeShares` itself places it."""
 
-    def fit(self, demand: Any, access: int = 0, room: Any = None) -> Any:
+    def fit(self, demand: Any, access: int = 0, state: Any = None) -> Any:
         if not isinstance(demand, Option):
-            return super().fit(demand, access, room)
+            return super().fit(demand, access, state)
         placement, self.placement = self.placement, self
-        found = super().fit(demand, access, room)
+        found = super().fit(demand, access, state)
         self.placement = placement
         return found
 
@@ -134,13 +134,13 @@ def test_copies_and_what_two_states_have_in_common(seed: int) -> None:
     for access in range(len(ACCESS)):
         common = plain.opened(access).copy()
         common.meet(twin_plain.opened(access))
-        room = mine.twin()
-        room.open(access)
+        shared = mine.twin()
+        shared.open(access)
         twin.open(access)
-        room.keep_common(twin)
+        shared.keep_common(twin)
         twin.shut()
         for kind, demand in enumerate(demands):
-            assert room.fit_pairs(kind) == plain.fit(demand, access, common)
+            assert shared.fit_pairs(kind) == plain.fit(demand, access, common)
 
 
 def test_a_shape_is_checked() -> None:

@@ -108,16 +108,16 @@ def test_copies_and_what_two_states_have_in_common(seed: int) -> None:
     third.become(second.mine)
     assert_equal(third, second.plain)
     for access in range(len(ACCESS)):
-        room, other = first.plain.opened(access).copy(), second.plain.opened(access)
-        room.meet(other)
+        shared, other = first.plain.opened(access).copy(), second.plain.opened(access)
+        shared.meet(other)
         third.become(first.mine)
         third.open(access)
         second.mine.open(access)
         third.keep_common(second.mine)
         second.mine.shut()
-        assert third.counts()[0] == room.total
+        assert third.counts()[0] == shared.total
         for kind, demand in enumerate(problem.demands):
-            assert third.fit_pairs(kind) == first.plain.fit(demand, access, room)
+            assert third.fit_pairs(kind) == first.plain.fit(demand, access, shared)
     assert_equal(second.mine, second.plain)
 
 

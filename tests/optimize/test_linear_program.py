@@ -159,14 +159,16 @@ def test_a_program_without_columns() -> None:
     st.integers(1, 30),
     st.integers(1, 3),
 )
-def test_whole_numbers_by_brute_force(items: list[tuple[int, int]], room: int, most: int) -> None:
+def test_whole_numbers_by_brute_force(
+    items: list[tuple[int, int]], capacity: int, most: int
+) -> None:
     """A knapsack with up to ``most`` of each item, and one that may be cut."""
     lp = LinearProgram("knapsack", maximize=True)
     whole = lp.add_columns(
         "take", range(len(items)), upper=most, cost=[v for v, _ in items], integer=True
     )
     cut = lp.add_columns("of the sand", ["all"], cost=0.25)
-    rows = lp.add_rows("room", ["all"], upper=room)
+    rows = lp.add_rows("capacity", ["all"], upper=capacity)
     lp.add_coefficients(rows, whole, [w for _, w in items])
     lp.add_coefficients(rows, cut, 1.0)
     found = lp.solve()
@@ -174,11 +176,11 @@ def test_whole_numbers_by_brute_force(items: list[tuple[int, int]], room: int, m
     for value, weight in items:
         for held, worth in list(best.items()):
             for n in range(1, most + 1):
-                if held + n * weight <= room:
+                if held + n * weight <= capacity:
                     at = held + n * weight
                     best[at] = max(best.get(at, 0), worth + n * value)
     assert found.objective == pytest.approx(
-        max(v + 0.25 * (room - held) for held, v in best.items())
+        max(v + 0.25 * (capacity - held) for held, v in best.items())
     )
     assert (found.values[whole] == found.values[whole].astype(int)).all()
     assert np.isnan(found.duals).all()

@@ -145,7 +145,7 @@ def test_what_makes_no_sense_is_refused(build: Any) -> None:
 @pytest.mark.parametrize("pooled", [False, True])
 @settings(max_examples=60)
 @given(data=st.data(), gang=st.sampled_from(GANGS), kept=st.integers(0, 2**16))
-def test_less_room_never_makes_a_placement_possible(
+def test_less_that_is_free_never_makes_a_placement_possible(
     pooled: bool,  # noqa: FBT001 - a parameter of the test
     data: st.DataObject,
     gang: str,
@@ -153,17 +153,17 @@ def test_less_room_never_makes_a_placement_possible(
 ) -> None:
     case: Case = data.draw(cases(pooled=pooled))
     placement = resolve_scored("best_fit", gang=gang)
-    fuller, roomier = FreeDevices(case.nodes, pooled=pooled), FreeDevices(case.nodes, pooled=pooled)
+    fuller, emptier = FreeDevices(case.nodes, pooled=pooled), FreeDevices(case.nodes, pooled=pooled)
     for number, kind in enumerate(event for event in case.events if event >= 0):
         wanted = case.demands[kind]
         where = placement.place(fuller, wanted)
         for asked in case.demands:
             if placement.place(fuller, asked) is not None:
-                assert placement.place(roomier, asked) is not None
+                assert placement.place(emptier, asked) is not None
         if where is not None:
             fuller.take(where, wanted)
             if kept >> number & 1:
-                roomier.take(where, wanted)
+                emptier.take(where, wanted)
 
 
 @pytest.mark.sample(4)

@@ -195,7 +195,7 @@ def test_a_rack_is_used_if_and_only_if_one_suffices(
 
 @settings(max_examples=200)
 @given(states(), st.sampled_from(TOPOLOGIES[1:]), st.sampled_from(GANGS), st.integers(0, 20))
-def test_less_room_never_makes_a_layout_possible(
+def test_less_that_is_free_never_makes_a_layout_possible(
     state: tuple[FreeDevices, DeviceDemand], topology: str, gang_option: str, pick: int
 ) -> None:
     free, demand = state

@@ -106,11 +106,11 @@ class Whims(wt.Policy):
 def composed(seed: int) -> Composed:
     """Return the run of a seed."""
     pick = random.Random(seed)  # noqa: S311 - a test's own chance
-    room = pick.choice(("pool", "nodes", "nodes", "nodes", "devices"))
-    jobs = _jobs(pick, shares=room == "devices")
+    resources = pick.choice(("pool", "nodes", "nodes", "nodes", "devices"))
+    jobs = _jobs(pick, shares=resources == "devices")
     cluster: Any = "pool:12"
-    if room != "pool":
-        cores = 16.0 if room == "devices" else None
+    if resources != "pool":
+        cores = 16.0 if resources == "devices" else None
         cluster = wt.ClusterSpec(
             (
                 wt.NodeType(2, 4, "A", cores, nodes_per_rack=2),
@@ -118,22 +118,22 @@ def composed(seed: int) -> Composed:
             )
         )
     has_power = pick.random() < 0.4
-    case = Composed(seed, jobs, cluster, _policy(pick, room, seed, shares=not has_power))
+    case = Composed(seed, jobs, cluster, _policy(pick, resources, seed, shares=not has_power))
     options = case.options
     if case.policy in (*STATIC, *PREEMPTIVE, *USAGE):
         options["queueing"] = pick.choice(RULES)
         if case.policy in PREEMPTIVE and options["queueing"] in RULES[:2] and pick.random() < 0.3:
             options["preemption"] = "quota_walk"
-    if room == "nodes":
+    if resources == "nodes":
         options["placement"] = pick.choice(("best_fit", "spread"))
-    if room == "devices":
+    if resources == "devices":
         options["placement"] = pick.choice(("best_fit", "random", "least_idle", "fgd"))
     if pick.random() < 0.5:
-        options["disruptions"] = _disruptions(pick, room)
-    if room != "pool" and pick.random() < 0.5:
-        options["slowdown"] = _slowdown(pick, room)
+        options["disruptions"] = _disruptions(pick, resources)
+    if resources != "pool" and pick.random() < 0.5:
+        options["slowdown"] = _slowdown(pick, resources)
     if has_power:
-        _power(pick, room, options)
+        _power(pick, resources, options)
     options["events"] = pick.choice(("batch", "batch", "submissions_first", "completions_first"))
     if pick.random() < 0.25:
         options["decide_every"] = pick.choice((4.0, 10.0))
@@ -171,11 +171,11 @@ def _jobs(pick: random.Random, *, shares: bool) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _policy(pick: random.Random, room: str, seed: int, *, shares: bool) -> Any:
+def _policy(pick: random.Random, resources: str, seed: int, *, shares: bool) -> Any:
     kind = pick.random()
     if kind < 0.2:
         every = pick.choice((None, None, 8.0))
-        return Whims(seed, shares=shares and room == "nodes", every=every)
+        return Whims(seed, shares=shares and resources == "nodes", every=every)
     if kind < 0.3:
         return pick.choice(QUOTAS)
     if kind < 0.4:
@@ -183,11 +183,11 @@ def _policy(pick: random.Random, room: str, seed: int, *, shares: bool) -> Any:
     return pick.choice(STATIC) if kind < 0.65 else pick.choice(PREEMPTIVE)
 
 
-def _disruptions(pick: random.Random, room: str) -> dict[str, Any]:
+def _disruptions(pick: random.Random, resources: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def where(name: str = "nodes") -> dict[str, Any]:
-        if room == "pool":
+        if resources == "pool":
             return {"gpus": pick.choice((1, 2, 4))}
         node = pick.randrange(5)
         return {name: node if name == "node" else [node]}
@@ -205,16 +205,16 @@ def _disruptions(pick: random.Random, room: str) -> dict[str, Any]:
             {"start": start, "end": start + at(5, 40), "drain_before": 5.0, "on_start": how}
             | where()
         ]
-    if pick.random() < 0.4 and room != "pool":
+    if pick.random() < 0.4 and resources != "pool":
         start = at(0, 60)
         found["reservations"] = [
             {"start": start, "end": start + at(5, 80), "users": ["ann"], "on_start": "checkpoint"}
             | where()
         ]
-    return found | _failing(pick, room)
+    return found | _failing(pick, resources)
 
 
-def _failing(pick: random.Random, room: str) -> dict[str, Any]:
+def _failing(pick: random.Random, resources: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if pick.random() < 0.5:
         found["checkpoint"] = {
@@ -224,33 +224,33 @@ def _failing(pick: random.Random, room: str) -> dict[str, Any]:
         }
     if pick.random() < 0.4:
         found["job_failures"] = {"rate": pick.choice((1.0, 20.0)), "statuses": ["failed"]}
-    if pick.random() < 0.3 and room != "pool":
+    if pick.random() < 0.3 and resources != "pool":
         found["failure_models"] = [{"mtbf": pick.choice((100.0, 300.0)), "mttr": 15.0}]
     if pick.random() < 0.3:
         found["on_failure"] = "end"
     return found
 
 
-def _slowdown(pick: random.Random, room: str) -> dict[str, Any]:
+def _slowdown(pick: random.Random, resources: str) -> dict[str, Any]:
     model: dict[str, Any] = {"spread": pick.choice((0.5, 0.8, 1.0))}
     if pick.random() < 0.4:
         model["rack"] = 0.75
-    if room == "devices":
+    if resources == "devices":
         model["share"] = 0.5
         model["cpu"] = 0.25
     return model
 
 
-def _power(pick: random.Random, room: str, options: dict[str, Any]) -> None:
-    options["power"] = POOL_POWER if room == "pool" else POWER
-    idle = 150.0 if room == "pool" else 1.25 * (5 * 100 + 8 * 50 + 12 * 20)
-    most = 1200.0 if room == "pool" else 2500.0
+def _power(pick: random.Random, resources: str, options: dict[str, Any]) -> None:
+    options["power"] = POOL_POWER if resources == "pool" else POWER
+    idle = 150.0 if resources == "pool" else 1.25 * (5 * 100 + 8 * 50 + 12 * 20)
+    most = 1200.0 if resources == "pool" else 2500.0
     if pick.random() < 0.7:
         levels = [idle + pick.choice((0.1, 0.3, 0.6, 1.0)) * most for _ in range(3)]
         rows = [[40.0 * at, watts] for at, watts in enumerate([*levels, idle + most])]
         limits = pick.choice(("none", "uniform", "optimised"))
         options["power_cap"] = {"rows": rows, "limits": limits}
-    if room != "pool" and pick.random() < 0.4:
+    if resources != "pool" and pick.random() < 0.4:
         options["node_sleep"] = {
             "forecast": "last", "fut": 0, "buffer": 1, "wake_time": 6, "step": 10,
         }  # fmt: skip

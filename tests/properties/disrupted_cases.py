@@ -1,4 +1,4 @@
-"""What the tests of disrupted runs draw for both engines: every hold, in every room."""
+"""What the tests of disrupted runs draw for both engines: every hold, under every placement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from windtunnel.testing import assert_outcomes_equal
 NODES = 4
 USERS = ("ann", "bob", "eve")
 ON_START = st.sampled_from(["wait", "kill", "checkpoint"])
-ROOMS = ("best_fit", "spread", "pool", "pool:16", "devices", "fgd", "pooled")
+PLACEMENTS = ("best_fit", "spread", "pool", "pool:16", "devices", "fgd", "pooled")
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Disrupted:
     jobs: Jobs
     policy: Any
     queueing: str | None
-    room: str
+    placement: str
     disruptions: Disruptions
     until: float | None
 
     def fly(self, engine: str) -> wt.Outcome:
         """Run it on an engine."""
-        on_nodes = self.room != "pool:16"
+        on_nodes = self.placement != "pool:16"
         options = {
             "best_fit": {"placement": "best_fit"},
             "spread": {"placement": "spread"},
@@ -50,10 +50,10 @@ class Disrupted:
             "devices": {"sharing": "devices"},
             "fgd": {"placement": "fgd"},
             "pooled": {"sharing": "pooled", "placement": "random"},
-        }[self.room]
+        }[self.placement]
         return wt.simulate(
             self.jobs,
-            f"{NODES}x4" if on_nodes else self.room,
+            f"{NODES}x4" if on_nodes else self.placement,
             self.policy,
             queueing=self.queueing,
             disruptions=self.disruptions,
@@ -154,12 +154,12 @@ def _holds(*, of_pool: bool, reservations: bool) -> dict[str, st.SearchStrategy[
 
 
 @st.composite
-def disruptions(draw: st.DrawFn, room: str) -> Disruptions:
-    """Everything that may go wrong in a kind of room."""
-    on_nodes = room in ("best_fit", "spread")
+def disruptions(draw: st.DrawFn, placement: str) -> Disruptions:
+    """Everything that may go wrong under a placement."""
+    on_nodes = placement in ("best_fit", "spread")
     parts = {
         name: draw(some(values, 2))
-        for name, values in _holds(of_pool=room == "pool:16", reservations=on_nodes).items()
+        for name, values in _holds(of_pool=placement == "pool:16", reservations=on_nodes).items()
     }
     model = st.builds(
         FailureModel,
@@ -167,7 +167,7 @@ def disruptions(draw: st.DrawFn, room: str) -> Disruptions:
         mttr=quarters(1, 4),
         repair=st.sampled_from(("fixed", "exponential")),
     )
-    if room != "pool:16":
+    if placement != "pool:16":
         parts["failure_models"] = draw(some(model, 1))
     return Disruptions(
         checkpoint=draw(
@@ -179,7 +179,7 @@ def disruptions(draw: st.DrawFn, room: str) -> Disruptions:
             )
         ),
         on_failure=draw(
-            st.sampled_from(("restart", "restart" if room[:4] == "pool" else "swap", "end"))
+            st.sampled_from(("restart", "restart" if placement[:4] == "pool" else "swap", "end"))
         ),
         job_failures=JobFailures(
             rate=draw(st.sampled_from((0.0, 60.0, 600.0))),
@@ -194,13 +194,13 @@ def disrupted_cases(
     draw: st.DrawFn, policies: tuple[str, ...], rules: tuple[str | None, ...]
 ) -> Disrupted:
     """Runs with everything that may go wrong, under some policies and rules."""
-    room = draw(st.sampled_from(ROOMS))
+    placement = draw(st.sampled_from(PLACEMENTS))
     return Disrupted(
-        jobs=draw(jobs(shares=room in ROOMS[4:])),
+        jobs=draw(jobs(shares=placement in PLACEMENTS[4:])),
         policy=draw(st.sampled_from(policies)),
         queueing=draw(st.sampled_from(rules)),
-        room=room,
-        disruptions=draw(disruptions(room)),
+        placement=placement,
+        disruptions=draw(disruptions(placement)),
         until=draw(st.sampled_from((15.0, 60.0, 400.0))),
     )
 

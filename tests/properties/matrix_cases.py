@@ -64,7 +64,7 @@ POWER: dict[str, Any] = {
         }
     ],
 }
-#: The same W everywhere, and no hosts: what can be said of a cluster without nodes.
+#: The same W everywhere, and no hosts: what can be stated of a cluster without nodes.
 POOL_POWER: dict[str, Any] = {"gpus": {"default": {"idle_w": 10, "active_w": 110}}}
 #: Quotas of the two virtual clusters, in one cohort of all there is.
 QUOTAS: dict[str, Any] = {
@@ -320,9 +320,11 @@ class Cell:
         if self.placement == NO_NODES:
             self.cluster = "pool:12"
             return
-        room: dict[str, Any] = {"cpus": 16.0, "mem_gib": 64.0} if self.has_cores else {}
-        room |= {"nodes_per_rack": 2} if self.has_racks else {}
-        self.cluster = wt.ClusterSpec(tuple(wt.NodeType(2, 4, name, **room) for name in self.types))
+        details: dict[str, Any] = {"cpus": 16.0, "mem_gib": 64.0} if self.has_cores else {}
+        details |= {"nodes_per_rack": 2} if self.has_racks else {}
+        self.cluster = wt.ClusterSpec(
+            tuple(wt.NodeType(2, 4, name, **details) for name in self.types)
+        )
 
     @property
     def as_pool(self) -> bool:

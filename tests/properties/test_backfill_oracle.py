@@ -104,11 +104,11 @@ class Line:
         """Start others that do not delay the head."""
         head, free = self.waiting[0], self.free(gone)
         staying = [job for job in self.running if job not in gone]
-        shadow, room = now - 1, free
-        while room < head.gpus:
+        shadow, then = now - 1, free
+        while then < head.gpus:
             shadow += 1
-            room = free + sum(job.gpus for job in staying if job.expected <= shadow)
-        extra = room - head.gpus
+            then = free + sum(job.gpus for job in staying if job.expected <= shadow)
+        extra = then - head.gpus
         others = self.waiting[1:]
         if self.rule == "easy_sjbf":
             others.sort(key=lambda job: job.estimate)

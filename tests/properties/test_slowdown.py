@@ -63,16 +63,16 @@ class Oracle:
     def fewest(self, out: wt.Outcome, row: int) -> tuple[int, int]:
         """Nodes and racks of the tightest layout, from runs of the job alone."""
         alone = out.jobs.slice(row, 1)
-        room = []
+        sizes = []
         for index, kind in enumerate(self.kinds(out)):
-            room.append((self.most_tasks(alone, kind, out), self.racks[index]))
+            sizes.append((self.most_tasks(alone, kind, out), self.racks[index]))
         tasks = out.jobs["num_tasks"][row].as_py()
         gpus = out.jobs["num_gpus"][row].as_py()
         tasks = tasks or (int(gpus) if gpus > 1 else 1)
         racks: dict[int, int] = {}
-        for size, rack in room:
+        for size, rack in sizes:
             racks[rack] = racks.get(rack, 0) + size
-        return count_of([size for size, _ in room], tasks), count_of(list(racks.values()), tasks)
+        return count_of([size for size, _ in sizes], tasks), count_of(list(racks.values()), tasks)
 
     @staticmethod
     def kinds(out: wt.Outcome) -> list[wt.NodeType]:

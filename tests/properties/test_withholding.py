@@ -1,4 +1,4 @@
-"""Hiding a node's room, in every kind of free state, against plain bookkeeping."""
+"""Hiding what a node has free, in every kind of free state, against plain bookkeeping."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_pool_may_lose_what_is_held() -> None:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_devices_have_no_room_while_withheld(*, pooled: bool) -> None:
+def test_devices_are_not_free_while_withheld(*, pooled: bool) -> None:
     nodes = (DeviceNode("a", 2, cores=4000), DeviceNode("b", 2, cores=4000))
     free = FreeDevices(nodes, pooled=pooled)
     one = device_demand(nodes, gpus=1, cores=1000, pooled=pooled)

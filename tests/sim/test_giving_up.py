@@ -103,7 +103,7 @@ def test_decisions_meet_a_cap_that_goes_up_and_down(period: float, start: float)
 
 
 @pytest.mark.parametrize("policy", ["fair-share", "las:quantum=500", "fifo", "srtf"])
-def test_room_that_does_not_come_back(policy: str) -> None:
+def test_nodes_that_do_not_come_back(policy: str) -> None:
     jobs = {"submit_time": [0, 10], "duration": [1, 100], "num_gpus": [1, 8]}
     for more in ({}, failing(0, 500, 7)):
         out = both(jobs, "2x4", policy, disruptions={**REMOVED, **more})

@@ -160,7 +160,7 @@ def test_rounds_need_a_length(every: float) -> None:
         wt.simulate(JOBS, "pool:2", FunctionPolicy(shortest, every=every))
 
 
-def test_every_policy_flies_compiled_unless_said() -> None:
+def test_every_policy_flies_compiled_by_default() -> None:
     def decide(now: float, queue: Any, cluster: Any) -> Any:
         return [wt.Start(job) for job in queue if cluster.fit(job)][:1]
 

@@ -385,6 +385,9 @@ def test_a_comparison_flies_them_all() -> None:
     assert runs.table["policy"].to_pylist() == done
     assert runs.table["avg_jct"].to_pylist() == [runs[p].metrics()["avg_jct"] for p in done]
     assert_outcomes_equal(runs["srtf"], wt.simulate(JOBS, "pool:1", "srtf", save_time=1.0))
-    for bad, said in (([], "at least one policy, each once"), (["fifo", "fcfs"], "name each once")):
-        with pytest.raises(wt.SpecError, match=said):
+    for bad, message in (
+        ([], "at least one policy, each once"),
+        (["fifo", "fcfs"], "name each once"),
+    ):
+        with pytest.raises(wt.SpecError, match=message):
             wt.compare(JOBS, "pool:1", bad)

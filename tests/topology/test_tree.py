@@ -105,7 +105,7 @@ def test_slices_apart_fit_where_enough_domains_hold_one(seed: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
-def test_cores_memory_and_shares_count_as_room_for_pods(engine: Any) -> None:
+def test_cores_memory_and_shares_limit_pods(engine: Any) -> None:
     """Four pods of 4 cores go two a node of 8 cores; GPUs alone would hold them all on one."""
     node = wt.NodeType(4, 4, cpus=8.0, mem_gib=32.0, nodes_per_rack=2)
     jobs = {
@@ -209,7 +209,7 @@ def test_the_usable_share_of_segments_flown(n: int, s: int) -> None:
         ({"sharing": "pooled", "compat": "pai"}, "PAI simulator does not know"),
     ],
 )
-def test_what_is_wrong_is_said(options: dict[str, Any], says: str) -> None:
+def test_what_is_wrong_is_reported(options: dict[str, Any], says: str) -> None:
     with pytest.raises(WindtunnelError, match=says):
         flown(at_once([4], [None]), **options)
 

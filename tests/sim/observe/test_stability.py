@@ -38,7 +38,7 @@ def test_a_queue_that_grows_is_unstable(load: float, least: int) -> None:
     assert _verdicts(load)[UNSTABLE] >= least
 
 
-def test_at_load_one_neither_is_said_but_rarely() -> None:
+def test_at_load_one_neither_is_reported_but_rarely() -> None:
     """At the border a queue is a random walk; the tests' levels are 2.5 % and 5 %, about."""
     found = _verdicts(1.0, runs=120)
     assert found[UNSTABLE] <= 7
