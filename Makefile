@@ -98,7 +98,7 @@ test: $(STAMP)
 	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow"
 
 # Every property of random runs with all its examples, slow ones too; `make test` draws a twentieth,
-# and the targets on other builds of the kernels a quarter. `make test-slow` has the other rooms'.
+# and the targets on other builds of the kernels a quarter. `make test-slow` has those of other parts.
 # The matrix is half of all: its tests are shared out one by one, so that no worker waits for it.
 test-engines: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) --dist worksteal tests/properties

@@ -110,6 +110,6 @@ def cpu_seconds() -> Callable[[Callable[[], object], int], float]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None] | None:
     """Print the table of figures."""
     if _FIGURES:
-        terminalreporter.section("figures (median, CPU time unless said)")
+        terminalreporter.section("figures (median, CPU time unless stated)")
         for what, figure, target in _FIGURES:
             terminalreporter.write_line(f"{what:<58} {figure:>22}   target {target}")

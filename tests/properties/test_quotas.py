@@ -142,7 +142,7 @@ def test_quotas_hold_for_each_gpu_type(
         if isinstance(decision, wt.Start) and decision.job.num_gpus:
             job = decision.job
             (kind,) = {TYPES[node // 2] for node, _ in decision.where or []}
-            for better in queues[job.vc].flavors:  # the first type with quota and room
+            for better in queues[job.vc].flavors:  # the first type with quota and free nodes
                 if better == kind:
                     break
                 within = use[job.vc, better] + job.num_gpus <= queues[job.vc].nominal_quota[better]

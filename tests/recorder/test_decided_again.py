@@ -1,6 +1,6 @@
 """Counterfactual: without all who are in its way a job starts, with any one of them it does not.
 
-The whole state of a decision is copied, some of what holds room is taken out, and the rule decides
+The whole state of a decision is copied, some of what holds GPUs is taken out, and the rule decides
 once more. Runs with every rule, and with what else keeps jobs: quotas, failures, power, slow nodes.
 """
 

@@ -1,4 +1,4 @@
-"""Search: at least as good as published, the same for any number of workers, never out of room."""
+"""Search: at least as good as published, the same for any number of workers, never over memory."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_slices_stay_whole(engine: str, sharing: str | None) -> None:
 def test_kueue_keeps_its_books(engine: str, tmp_path: Any) -> None:
     """Kueue moves the pods of the failed node within the rack that the job requires.
 
-    The room that the failed node had is its own again as it is back: the second job gets it.
+    The GPUs of the failed node are its own again as it is back: the second job gets it.
     """
     (tmp_path / "kueue.yaml").write_text(MANIFESTS)
     jobs = {

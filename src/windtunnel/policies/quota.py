@@ -6,8 +6,8 @@ follows until nobody else can start. Of each queue the first job that was not re
 decision stands; the next to be tried is one that stays within its queue's nominal quota before one
 that borrows (with fair sharing, then, whose queue would have the smallest share), then the largest
 priority, then the longest in the queue. It starts on the first GPU type of its queue's quota that
-it accepts and where quota and room suffice; if there is none, `windtunnel.policies.quota_reclaim`
-says who gives way.
+it accepts and where quota and free nodes suffice; if there is none,
+`windtunnel.policies.quota_reclaim` says who gives way.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Preemptor:
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """What makes room for a job: who goes, and where it goes then."""
+    """What frees nodes for a job: who goes, and where it goes then."""
 
     targets: tuple[Held, ...]
     where: Where
@@ -108,7 +108,7 @@ def find_candidates(preemptor: Preemptor) -> list[Held]:
 
 
 def _could_ever(preemptor: Preemptor, candidates: Sequence[Held]) -> bool:
-    """Return whether it would fit with all of them gone; more room never hurts."""
+    """Return whether it would fit with all of them gone; more that is free never hurts."""
     for held in candidates:
         held.account.usage[held.flavor] -= held.amount
     found = preemptor.place(candidates, borrowing=True)

@@ -15,7 +15,7 @@ class SlurmNode(msgspec.Struct, frozen=True):
     Attributes:
         cpus: processors, as Slurm counts them.
         memory: MB.
-        gpus: GPUs by type, lower case; "" where none is said.
+        gpus: GPUs by type, lower case; "" where none is given.
         weight: what Slurm would rather not use is heavier.
         features: what jobs may ask for (``--constraint``).
         state: IDLE, DOWN, DRAIN, ...

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def gpu_types_of(site: SlurmSite) -> dict[str, int]:
-    """Return how many nodes have each GPU type; "" where the type is not said."""
+    """Return how many nodes have each GPU type; "" where the type is not given."""
     found: dict[str, int] = {}
     for node in site.nodes:
         for kind in node.gpus:

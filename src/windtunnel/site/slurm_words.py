@@ -87,7 +87,7 @@ def tres(text: str) -> dict[str, int]:
 
 
 def licenses(text: str) -> dict[str, int]:
-    """Return counts by licence, as ``Licenses`` and ``--licenses`` say them; 1 where none is said.
+    """Return counts by licence, as ``Licenses`` and ``--licenses`` say them; 1 where none is given.
 
     Raises:
         ValueError: a count is no number, or one of several would do.

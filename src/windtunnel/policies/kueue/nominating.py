@@ -186,7 +186,7 @@ class Nominator:
             found.refused = never.reason or f"{never.pod_set!r} does not fit an empty topology"
             return
         found.places = _with_flavors(requests, never)
-        for request in requests:  # room is what lacks, whatever the quotas
+        for request in requests:  # free nodes are what lacks, whatever the quotas
             found.assignment.lower(request.pod_set.name, Mode.PREEMPT)
 
     def _victims(self, found: Nomination, requests: list[PodSetRequest]) -> list[Victim]:

@@ -87,7 +87,7 @@ class Ruling(msgspec.Struct, frozen=True):
         quotas: its queue's quotas before it came.
         refused: why it is not admitted; empty = it is.
         lost: pods of admitted workloads on domains that no node manifest has.
-        moves: who would have to move for it to find room; None = that is not what it lacks.
+        moves: who would have to move for it to fit; None = that is not what it lacks.
     """
 
     queue: str
@@ -119,7 +119,7 @@ def ruling(
         manifests: queues, flavors, topologies, nodes.
         snapshot: who is admitted, and who waits.
         job: the job.
-        moves: where room is what lacks, seek who would have to move.
+        moves: where free nodes are what lacks, seek who would have to move.
 
     Raises:
         PolicyError: a flavor has a topology and no node of the manifests stands in it.
@@ -182,7 +182,7 @@ class _Trial:
         return Ruling(node.name, stands, gone, let_in, ahead, quotas, refused, self.lost, moves)
 
     def _moves(self, waits: Pending, node: QuotaNode) -> Moves | None:
-        """Return who would have to move for it, where its quota suffices and room is what lacks."""
+        """Return who would have to move for it, where quota suffices and nodes are what lacks."""
         if not self.asks_moves or not self.state.topologies or self.scheduler.held(node):
             return None
         waits.tried = {}

@@ -1,7 +1,7 @@
 """A plan of who will run where: made on a copy of the cluster, given to the engine when whole.
 
 Planning first lets a job that was about to be launched small be launched larger instead, for one
-penalty, and lets victims give way only when that makes the room that is needed.
+penalty, and lets victims give way only when that frees what is needed.
 """
 
 from __future__ import annotations
