@@ -40,5 +40,5 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"  # noqa: PLR2004 - as said
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"  # noqa: PLR2004 - a wide number
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

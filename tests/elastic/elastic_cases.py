@@ -1,4 +1,4 @@
-"""Toy throughput models and elastic runs for the tests of several rooms."""
+"""Toy throughput models and elastic runs for several folders of tests."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_what_is_no_number_ends_the_run(engine: str, given: Any) -> None:
         return given
 
     with pytest.raises(
-        wt.PolicyError, match=r"policy 'odd': the placement said .* of node 'node-0"
+        wt.PolicyError, match=r"policy 'odd': the placement gave .* for node 'node-0"
     ):
         wt.simulate(JOBS, "2x8", placement=odd, engine=engine)
 

@@ -46,7 +46,7 @@ GRID: dict[str, Any] = {
 }
 
 
-def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_reported(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
     if ray.is_initialized():
         pytest.skip("this process is connected to a cluster")

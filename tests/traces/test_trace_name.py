@@ -168,7 +168,7 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("user=ann", "tell no user"),
         ("vc=X", r"has the vc 'X'\. Did you mean 'x'\?"),
         ("bad_rows=dorp", "Did you mean 'drop'"),
-        ("bad_rows=drop:bad_rows=drop", "is said twice"),
+        ("bad_rows=drop:bad_rows=drop", "is given twice"),
     ],
 )
 def test_what_is_refused(file: str, settings: str, message: str) -> None:

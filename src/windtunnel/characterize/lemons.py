@@ -1,4 +1,4 @@
-"""Lemon nodes: nodes that fail more often than the others, by more than chance or outages do.
+"""Lemon nodes: nodes that fail more often than chance or outages explain.
 
 A failure that a log tells of is one of an *attempt*: a stay of a job on some nodes. Which of them
 failed it does not say. Where no node is worse than another, an attempt of n nodes fails at n times

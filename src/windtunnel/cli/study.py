@@ -124,7 +124,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 def compare(*, folder: Path, metrics: str, **asked: Any) -> Result:
     """Compare the runs of the study in DIR, pair by pair, with bootstrap confidence intervals.
 
-    "A beats B" is said only where the whole interval of the change says so, and the draws are
+    "A beats B" is reported only where the whole interval of the change shows it, and the draws are
     enough.
     """
     from windtunnel.report.study_result import study_result

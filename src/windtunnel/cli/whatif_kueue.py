@@ -281,7 +281,7 @@ def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[
 
     Keys: ``job``, ``queue``, ``admitted``, ``refused``, ``pod_sets`` (``name``, ``pods``,
     ``flavors``, ``domains``: values and pods), ``preempted`` (``workload``, ``queue``,
-    ``reason``), ``moves`` (``domain``, ``pods``, ``moves``), ``ahead``, ``let_in``, ``room`` and
+    ``reason``), ``moves`` (``domain``, ``pods``, ``moves``), ``ahead``, ``let_in``, ``quotas`` and
     ``least_quotas`` (CPU in thousandths, memory in bytes).
     """
     return {
@@ -299,6 +299,6 @@ def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[
         else {**found.moves._asdict(), "moves": [of._asdict() for of in found.moves.moves]},
         "ahead": list(found.ahead),
         "let_in": list(found.let_in),
-        "room": [of._asdict() for of in found.quotas],
+        "quotas": [of._asdict() for of in found.quotas],
         "least_quotas": [of._asdict() for of in quotas],
     }

@@ -334,7 +334,7 @@ class AllocationSearch:
 
     @compiled
     def select(self) -> cython.void:
-        """Let the best live on: front by front, of the last that fits who is least crowded."""
+        """Let the best live on: whole fronts; of the one that fits in part the least crowded."""
         total: cython.longlong = self.count + self.made
         wanted: cython.longlong = total if total < self.size else self.size
         self.fronts.sort(self.alive, total)

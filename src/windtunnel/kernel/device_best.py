@@ -120,7 +120,7 @@ def device_key(state: DeviceState, scoring: DeviceScoring, which: cython.int) ->
 def device_best_key(
     search: DeviceSearch, kind: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
-    """Return a key below which no node that fits them can score better."""
+    """Return a key below which no node that fits the tasks can score better."""
     score: cython.longlong = 0
     milli: cython.longlong = tasks * search.kinds.milli[kind]
     code: cython.int = search.scoring.code

@@ -20,7 +20,6 @@ class Lines:
 
     Attributes:
         count: jobs that wait.
-        least: jobs that wait at most so far.
         is_sorted: lines are sorted lists; else heaps.
         line_of: line of each job.
         key: of each job, lower first.

@@ -71,10 +71,10 @@ class Simulation:
     """A run.
 
     Attributes:
-        source_time: when a source of Python's is due next, s; inf = never.
+        source_time: when a source of Python's is due next, s; inf = never. They are asked at every
+            instant at which one is due, a job failed at its end, or something came that they hold
+            back.
         cap_time: when the power cap changes, s; waited for only while jobs run or wait.
-        has_sources: there are such sources; they are asked at every instant at which one is due,
-            a job failed at its end, or something came that they hold back.
         wants_after: Python is asked after every decision.
         ends_instants: Python is asked when all decisions of an instant are made.
         num_held: jobs that arrived, or ran, and are let into the queue later.

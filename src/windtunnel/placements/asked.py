@@ -32,7 +32,7 @@ _SIGN = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class CandidateNode:
-    """A node that fits a request, before it is placed there.
+    """A node that can hold a request, before it is placed there.
 
     Attributes:
         index: from 0, in the cluster's order.
@@ -158,7 +158,7 @@ class AskedPlacement(ScoredPlacement):
         except (TypeError, ValueError):
             value = math.nan
         if math.isnan(value):
-            found = f"said {quote(given)} of node {quote(size.name)}; expected a number"
+            found = f"gave {quote(given)} for node {quote(size.name)}; expected a number"
             raise PolicyError(self.name, f"the placement {found}.")
         return _ordered(value)
 

@@ -15,8 +15,8 @@ Options of every placement:
   takes whole empty nodes, lowest index first, and its remainder goes to one more; or ``fill``:
   walk the nodes in the order of their scores and put as many tasks on each as fit, all or nothing
   (the PAI simulator);
-* ``topology``: ``none``, ``rack`` (what goes over several nodes stays in one rack where one has
-  it) or ``rack-only`` (it waits for one); see `windtunnel.placements.racks`.
+* ``topology``: ``none``, ``rack`` (what goes over several nodes stays in one rack where one
+  holds it) or ``rack-only`` (it waits for one); see `windtunnel.placements.racks`.
 
 Whether a job can be placed depends on neither score nor ties, and less capacity never makes a
 placement possible; see `windtunnel.placements.gangs` for why, with tasks in place of GPUs.

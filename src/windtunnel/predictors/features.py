@@ -160,7 +160,7 @@ _CYCLES = (_DAY, _WEEK)
 _COVERED = 2
 _MIDDLE = (0.05, 0.95)
 _NUMBERS = ("num_gpus", "num_tasks", "num_cpus", "mem_gib", "estimate", "priority")
-#: The names whose past runs are numbers of a job, the finest first.
+#: Names whose past runs give a job's features, the finest first.
 _NAMES: tuple[tuple[str, ...], ...] = (
     *(("template",), ("user", "num_gpus"), ("user",), ("vc",), ("workload",), ("gpu_type",)),
 )

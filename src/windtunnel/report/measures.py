@@ -236,7 +236,7 @@ class Difference:
     """How a value differs from the first run's.
 
     Attributes:
-        text: arrow and amount (``"\u25bc 61 %"``), or words; empty where nothing can be said.
+        text: arrow and amount (``"\u25bc 61 %"``), or words; empty where there is nothing to state.
         verdict: better, worse, neutral (neither way is good), same, or unknown.
         relative: (value - base) / base; None where the base is 0 or a value is missing.
     """

@@ -264,7 +264,7 @@ def _axis_text(axis: str, label: str) -> str:
 
 
 def claims(found: Paired) -> list[str]:
-    """Return what the intervals allow to be said, a sentence each: all together, else each."""
+    """Return what the intervals allow to claim, a sentence each: all together, else each."""
     sentences = []
     by_pair = itertools.groupby(found.contrasts, key=lambda c: (c.metric, c.value))
     for _, group in by_pair:

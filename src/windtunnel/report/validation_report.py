@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _NO_STARTS = (
     "The trace does not record when jobs started, so there are no waits, no queue and no use to "
-    "compare a replay with: all of this is simulated."
+    "compare a replay with: all numbers here are simulated."
 )
 #: Names given as evidence, and no more.
 _SHOWN = 5

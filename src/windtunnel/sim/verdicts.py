@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.problem import Problem
 
-#: The verdict on a waiting job after a decision, and of one that is stopped for another.
+#: The verdict on a waiting job after a decision, and on one that is stopped for another.
 NONE, BEHIND, NO_ROOM, FIRST, WOULD_DELAY, POWER, LIMIT, CHOICE, INTERVAL, PREEMPTED = range(10)
 #: Which rules there are, by what they make of a job that fits.
 SCHOOLS: tuple[str, ...] = ("strict", "skip", "easy", "conservative", "limits", "choice")

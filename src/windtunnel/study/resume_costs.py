@@ -10,9 +10,9 @@ on one GPU, 30 s on up to one node, 60 s beyond. A cost is
   ``template``; ``*`` = all others (0 where it is not given); or in words ``bert=20/*=5``;
 * a function from the jobs (`windtunnel.sim.jobs.Jobs`) to seconds, Float array (n,).
 
-Where no such cost is given, it is what the jobs' column ``restore_time`` says (null = 0): readers
-fill it where the trace, or the models that its jobs train, has such numbers. The penalty of elastic
-jobs goes by it, too (`windtunnel.study.elastic`).
+Where no cost of restoring is given, it is what the jobs' column ``restore_time`` says (null = 0):
+readers fill it where the trace, or the models that its jobs train, has such numbers. The penalty of
+elastic jobs goes by it, too (`windtunnel.study.elastic`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Verdict:
             found.append("mean")
         if abs(self.p90 - self.recorded_p90) > max(MOST_OFF * self.recorded_p90, LEAST_OFF_S):
             found.append("p90")
-        # Where all is as short as the loops' own beat, their waits do not distinguish jobs.
+        # Where all is as short as the loops' own beat, waits do not distinguish jobs.
         if self.error > max(MOST_OF_MEDIAN * self.median_error, LEAST_OFF_S):
             found.append("jobs")
         return tuple(found)

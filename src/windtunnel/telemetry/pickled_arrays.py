@@ -85,7 +85,7 @@ def _values(item: Any) -> np.ndarray:
 
 
 def _made(item: Any) -> Call:
-    """Return a call; one that makes an object as protocols 0 and 1 do is put as the others do."""
+    """Return a call; one in the form of protocols 0 and 1 is returned in that of the later ones."""
     if not isinstance(item, Call):
         raise TypeError
     if item.of.path in _OLD_NEW:

@@ -88,7 +88,7 @@ class TraceName:
             skip: how many of its first parameters are no options.
 
         Raises:
-            SpecError: a word is unknown or said twice, or a value is of another kind.
+            SpecError: a word is unknown or given twice, or a value is of another kind.
         """
         parameters = list(inspect.signature(function).parameters.values())[skip:]
         kinds = {one.name: str(one.annotation) for one in parameters if one.kind != one.VAR_KEYWORD}
@@ -99,7 +99,7 @@ class TraceName:
             if is_cut(word, value) or (word not in kinds and word in CUTS):
                 cuts.append((word, value))
             elif word in options:
-                raise SpecError(where, "is said twice; say it once.")
+                raise SpecError(where, "is given twice; give it once.")
             elif word in kinds:
                 options[word] = _typed(where, value, kinds[word])
             elif word == "seed" and any(other in SEEDED for other, _ in self.settings):

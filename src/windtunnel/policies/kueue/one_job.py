@@ -56,7 +56,7 @@ class PlacedPods(NamedTuple):
     domains: tuple[tuple[tuple[str, ...], int], ...]
 
 
-class QueueQuota(NamedTuple):
+class FlavorQuota(NamedTuple):
     """What the job's queue has of one flavor and resource.
 
     Attributes:
@@ -95,7 +95,7 @@ class Ruling(msgspec.Struct, frozen=True):
     preempted: tuple[Gone, ...]
     let_in: tuple[str, ...]
     ahead: tuple[str, ...]
-    quotas: tuple[QueueQuota, ...]
+    quotas: tuple[FlavorQuota, ...]
     refused: str
     lost: int
     moves: Moves | None = None
@@ -253,14 +253,14 @@ class _Trial:
         return "others of the same cohort go before it in every cycle"
 
 
-def _queue_quotas(node: QuotaNode, job: WrittenJob) -> tuple[QueueQuota, ...]:
+def _queue_quotas(node: QuotaNode, job: WrittenJob) -> tuple[FlavorQuota, ...]:
     """Return what a queue has of what a job asks for, flavor by flavor."""
     asked: dict[str, int] = {}
     for pod_set in job.workload.pod_sets:
         for resource, amount in (*pod_set.requests.items(), ("pods", 1)):
             asked[resource] = asked.get(resource, 0) + amount * pod_set.count
     return tuple(
-        QueueQuota(
+        FlavorQuota(
             of.flavor, resource, asked[resource], node.nominal.get((of.flavor, resource), 0),
             node.available((of.flavor, resource)), node.potential((of.flavor, resource)),
         )

@@ -2,9 +2,9 @@
 
 Every panel takes ``rows`` of a figure's table, the ``look`` that gives colours and dashes, its
 ``title`` as `heading` returned it, and the ``width`` of its plotting area, px (of horizontal bars
-and boxes with the names beyond `AXIS`). ``entries`` are the texts of its legend, by series
-(default: `with_n`), and ``all_names`` the names of all panels, so that they align (default: its
-own).
+and boxes including the width of names beyond `AXIS`). ``entries`` are the texts of its legend, by
+series (default: `with_n`), and ``all_names`` the names of all panels, so that they align (default:
+its own).
 """
 
 from __future__ import annotations

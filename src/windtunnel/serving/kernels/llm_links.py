@@ -23,7 +23,6 @@ class LlmLinks:
         begun, ended: when its transfer is queued and over, s.
         order: number of its transfer.
         following: the next on its link.
-        chain, held: blocks that it holds where it was prefilled.
         head, tail: of a link; -1 where it is idle.
     """
 

@@ -2,7 +2,7 @@
 
 Hot swap: a gang that loses one node of several goes on at once with another in its place.
 
-The node taken has GPUs of the same type and fits all that the gang had on the failed one; of
+The node taken has GPUs of the same type and can hold all that the gang had on the failed one; of
 several it is the nearest by the cluster's levels, then the one with the fewest free GPUs, then the
 lowest index. What the job asks of the levels is kept: a required domain, whole slices, one rack.
 """

@@ -49,7 +49,7 @@ _SUMS = {
 }
 #: With fewer draws intervals are given, and no claim is made: they cover too little.
 LEAST_DRAWS = 6
-#: With fewer traces there is no claim about traces like them.
+#: With fewer traces no interval is given for traces like them.
 LEAST_TRACES = 4
 #: What may be claimed of a comparison.
 BETTER, WORSE, UNCLEAR, FEW, NOTHING = "better", "worse", "unclear", "few", "nothing"

@@ -324,7 +324,7 @@ def joined_notes(
 ) -> tuple[str, ...]:
     """Return what a reader must know: what holds for each part, once, and for the whole."""
     shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], request.jobs).tolist()
-    common = f"Joined from {', '.join(parts)}: what is said here holds for each of them."
+    common = f"Joined from {', '.join(parts)}: what stands here holds for each of them."
     notes = [
         note
         for part, count in zip(parts.values(), shares, strict=True)

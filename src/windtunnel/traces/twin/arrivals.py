@@ -1,7 +1,8 @@
 """When jobs are submitted: days, the hours of a week, and batches; no instant of the source.
 
 Days and hours of the week that have fewer than ``min_count`` jobs are put together with the next
-ones; an empty day or hour is published as empty. The calendar date is not: a twin begins in the
+ones; an empty day or hour is published as empty. The calendar date is not published: a twin
+begins in the
 week of Monday 2001-01-01, on the source's weekday.
 """
 

@@ -211,7 +211,7 @@ def _draw_known(draft: _Draft, name: str, rng: np.random.Generator) -> NDArray[n
 
 
 def _draw_number(draft: _Draft, name: str) -> None:
-    """Draw a column of numbers; cores and memory are those of each GPU."""
+    """Draw a column of numbers; the twin holds cores and memory per GPU."""
     rng = draft.rng["numbers"]
     known = _draw_known(draft, name, rng)
     gpus = np.nan_to_num(draft.of["num_gpus"], nan=0.0)

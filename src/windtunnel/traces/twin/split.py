@@ -157,7 +157,7 @@ class Rules:
 
         Args:
             values: NaN = unknown, shape (jobs,). Fewer than ``min_count`` unknown ones are counted
-                as known, so that their number cannot be known.
+                as known, so that their number cannot be inferred.
         """
         known = values[np.isfinite(values)]
         found = fit_bins(known, min_count=self.min_count, bins=self.bins, spread=spread)
