@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_blocks_keep_to_their_types(files: list[Path], tmp_path: Path) -> None:
+def test_blocks_satisfy_mypy(files: list[Path], tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is of the group lint")
     config = ROOT / "pyproject.toml"
     if not config.is_file():
@@ -42,7 +42,7 @@ def test_blocks_keep_to_their_types(files: list[Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_blocks_keep_to_their_types_as_pyright_sees_them(files: list[Path], tmp_path: Path) -> None:
+def test_blocks_satisfy_pyright(files: list[Path], tmp_path: Path) -> None:
     pytest.importorskip("basedpyright", reason="basedpyright is of the group docs")
     settings = {"typeCheckingMode": "strict", "include": [file.name for file in files]}
     # A page may import what an earlier block of it has imported.
