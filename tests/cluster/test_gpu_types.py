@@ -82,6 +82,18 @@ def test_failures_and_a_file_say_types_as_they_like(tmp_path: Path) -> None:
     assert ClusterSpec.from_toml(file).aliases == {"v100-sxm2": "V100"}
 
 
+def test_an_alias_is_of_a_type_of_the_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(
+        'aliases = {v100-sxm2 = "V10"}\n[[node_types]]\ncount=1\ngpus=4\ngpu_type="V100"'
+    )
+    message = r"cluster.toml: \$.aliases.v100-sxm2: unknown name 'V10'. Did you mean 'V100'"
+    with pytest.raises(wt.SpecError, match=message):
+        ClusterSpec.from_toml(file)
+    with pytest.raises(wt.SpecError, match=r"aliases.a100: unknown name 'A100'. Known: none"):
+        ClusterSpec((NodeType(1, 4),), aliases={"a100": "A100"})
+
+
 def test_what_nothing_uses_is_refused() -> None:
     with pytest.raises(
         wt.SpecError, match=r"prices.gpus.A10: unknown name 'A10'. Did you mean 'A1"

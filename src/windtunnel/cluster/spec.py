@@ -70,8 +70,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check the numbers.
 
         Raises:
-            SpecError: a count is not positive, the cluster has no GPU, or some of its node types
-                state racks and others do not.
+            SpecError: a count is not positive, the cluster has no GPU, some of its node types
+                state racks and others do not, or an alias is of no GPU type that it has.
         """
         for index, node in enumerate(self.node_types):
             path = f"$.node_types[{index}]"
@@ -97,6 +97,13 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
         self._check_totals()
         self._check_levels()
+        self._check_aliases()
+
+    def _check_aliases(self) -> None:
+        there = {name.lower() for name in self.gpu_types}
+        for alias, gpu_type in self.aliases.items():
+            if gpu_type.lower() not in there:
+                raise SpecError.unknown(f"$.aliases.{alias}", gpu_type, self.gpu_types)
 
     def _check_levels(self) -> None:
         if self.topology is None:
