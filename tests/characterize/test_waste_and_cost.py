@@ -223,8 +223,10 @@ def test_prices_by_type_add_up_to_the_bill() -> None:
     for column in ("user", "vc"):
         rows = made.by(column).to_pylist()
         assert sum(row["cost"] for row in rows) + made.idle == pytest.approx(made.total)
-    with pytest.raises(SpecError, match="Did you mean 'A100'"):
+    with pytest.raises(SpecError, match=r"gpus\.A100: unknown name 'A100'. Did you mean 'A10'"):
         bill(jobs(gpu_type=["A10"] * 6), None, prices)
+    with pytest.raises(SpecError, match=r"prices\.gpus: unknown name 'A100'. Did you mean 'A10'"):
+        bill(jobs(gpu_type=["A10"] * 5 + ["A100"]), None, Prices(gpus={"A10": 4.0}))
     with pytest.raises(SpecError, match="no price"):
         Prices()
 

@@ -56,6 +56,20 @@ def test_screen(run: Callable[..., Any], words: list[str]) -> None:
     assert "kg CO2eq" in shown
 
 
+def test_a_type_by_its_alias(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "power.toml").write_text(POWER.replace("default", "A100-SXM4"), encoding="utf-8")
+    nodes = '[[node_types]]\ncount = 1\ngpus = 4\ngpu_type = "A100"\n'
+    file, words[3] = tmp_path / "cluster.toml", str(tmp_path / "cluster.toml")
+    file.write_text(nodes, encoding="utf-8")
+    refused = run(*words)
+    assert (refused.code, "gpus.A100-SXM4: unknown name" in refused.err) == (2, True)
+    file.write_text(f'aliases = {{ "a100-sxm4" = "A100" }}\n{nodes}', encoding="utf-8")
+    assert run(*words, "--json").json["energy"]["jobs_j"] == pytest.approx(62_500)
+    file.write_text(f'aliases = {{ "a100-sxm4" = "A10" }}\n{nodes}', encoding="utf-8")
+    refused = run(*words)
+    assert (refused.code, "Did you mean 'A100'?" in refused.err) == (2, True)
+
+
 def test_bad_input(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     alone = run(*words[:-2], "--carbon", "400")
     assert (alone.code, "--power" in alone.err) == (2, True)

@@ -12,8 +12,10 @@ from windtunnel import schema
 from windtunnel.characterize.cost import Prices, bill
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.energy import PowerModel, account
+from windtunnel.study.changes import with_nodes
 from windtunnel.study.recording import recorded_outcome
 from windtunnel.study.wait_causes import wait_causes
+from windtunnel.study.whatif import WhatIf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +84,51 @@ def test_failures_and_a_file_say_types_as_they_like(tmp_path: Path) -> None:
     assert ClusterSpec.from_toml(file).aliases == {"v100-sxm2": "V100"}
 
 
+def test_prices_say_types_by_their_aliases() -> None:
+    own, other = Prices({"A100": 2.0, "V100": 1.0}), Prices({"A100": 2.0, "V100-SXM2": 1.0})
+    bills = [bill(MIXED, CLUSTER, prices) for prices in (own, other)]
+    assert bills[0].total == bills[1].total == 12 * (4 * 2 + 4 * 1) / 3600
+    assert bills[0].by_type().equals(bills[1].by_type())
+    before, after = (wt.simulate(PLAIN, cluster) for cluster in (CLUSTER, with_nodes(CLUSTER, 1)))
+    costs = [
+        [
+            row
+            for row in WhatIf(before, after, (), "weeks", prices).table()
+            if "cost" in row["measure"]
+        ]
+        for prices in (own, other)
+    ]
+    assert len(costs[0]) == 2
+    assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("cap", [{}, {"power_cap": 1100}])
+def test_models_of_power_say_types_by_their_aliases(cap: dict[str, Any]) -> None:
+    limits = {"limit_w": [300, 100], "power_w": [290, 95], "speed": [1, 0.5]}
+    books = []
+    for name in ("V100", "v100-SXM2"):
+        model = {
+            "gpus": {
+                "A100": {"idle_w": 60, "active_w": 380},
+                name: {"idle_w": 40, "active_w": 250},
+            },
+            "limits": [{"gpu_type": name, **limits}],
+        }
+        run = wt.simulate(PLAIN, CLUSTER, "sjf", **({"power": model} | cap if cap else {}))
+        books.append(account(run, PowerModel.from_mapping(model)))
+    assert books[0].summary() == books[1].summary()
+    assert books[0].by_type().equals(books[1].by_type())
+
+
+def test_a_type_has_one_entry() -> None:
+    with pytest.raises(wt.SpecError, match=r"v100-SXM2: a second entry of the GPU type 'V100'"):
+        bill(PLAIN, CLUSTER, Prices({"V100": 1.0, "v100-SXM2": 2.0}, default=1.0))
+    watts = {"idle_w": 1, "active_w": 2}
+    model = PowerModel.from_mapping({"gpus": {"default": watts, "V100": watts, "v100": watts}})
+    with pytest.raises(wt.SpecError, match=r"power.gpus.v100: a second entry"):
+        account(recorded_outcome(PLAIN, CLUSTER), model)
+
+
 def test_an_alias_is_of_a_type_of_the_cluster(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(
@@ -103,6 +150,12 @@ def test_what_nothing_uses_is_refused() -> None:
         {"gpus": {"default": {"idle_w": 1, "active_w": 2}, "H10": {"idle_w": 1, "active_w": 2}}}
     )
     with pytest.raises(wt.SpecError, match=r"power.gpus.H10: unknown name 'H10'"):
+        account(recorded_outcome(PLAIN, CLUSTER), model)
+    limits = {"gpu_type": "H10", "limit_w": [300], "power_w": [290], "speed": [1]}
+    model = PowerModel.from_mapping(
+        {"gpus": {"default": {"idle_w": 1, "active_w": 2}}, "limits": [limits]}
+    )
+    with pytest.raises(wt.SpecError, match=r"power.limits.H10: unknown name 'H10'"):
         account(recorded_outcome(PLAIN, CLUSTER), model)
     with pytest.raises(wt.SpecError, match="bind_types: unknown name 'T4'"):
         wt.simulate(PLAIN, CLUSTER, bind_types="T4")

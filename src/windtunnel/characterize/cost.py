@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
-from windtunnel.cluster.gpu_types import check_used, spelling, spelt, with_types_of
+from windtunnel.cluster.gpu_types import named_as, spelling, spelt, with_types_of
 from windtunnel.errors import SpecError
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from windtunnel.cluster.spec import ClusterSpec
@@ -68,6 +69,19 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
         """
         return struct_of(cls, read_toml(path), str(path))
+
+    def named_as(self, types: Sequence[str], aliases: Mapping[str, str]) -> Prices:
+        """Return the prices under a cluster's spelling of its GPU types.
+
+        Args:
+            types: those that there are; empty = none are distinguished.
+            aliases: other names of them.
+
+        Raises:
+            SpecError: a type with a price does not occur, or has two.
+        """
+        gpus = named_as("prices.gpus", self.gpus, types, aliases)
+        return msgspec.structs.replace(self, gpus=gpus)
 
     def of(self, gpu_type: str | None) -> float:
         """Return the price of a GPU hour.
@@ -215,14 +229,16 @@ def bill(jobs: pa.Table, cluster: ClusterSpec | None, prices: Prices) -> Bill:
 
     Raises:
         SpecError: a GPU type that was used, or that the cluster has, has no price, or a type with
-            a price occurs nowhere.
+            a price occurs nowhere, or has two.
     """
+    types: tuple[str, ...] = ()
+    aliases: dict[str, str] = {}
     if cluster is not None:
-        jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
-    made = Bill(Recorded.of(jobs), cluster, prices)
-    _ = made.total, made.cost
+        types, aliases = cluster.gpu_types, cluster.aliases
+        jobs = with_types_of(jobs, types, aliases)
     asked = jobs["gpu_type"].unique().drop_null().to_pylist()
     there = {part.strip() for name in asked for part in name.split("|")}
-    there |= set(() if cluster is None else cluster.gpu_types)
-    check_used("prices.gpus", prices.gpus, sorted(there))
+    named = prices.named_as(sorted(there.union(types)), aliases)
+    made = Bill(Recorded.of(jobs), cluster, named)
+    _ = made.total, made.cost
     return made

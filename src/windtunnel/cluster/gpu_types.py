@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_Entry = TypeVar("_Entry")
 #: Between the types of a job that runs on any of several.
 _OR = "|"
 
@@ -56,18 +57,36 @@ def with_types_of(
     return jobs.set_column(at, jobs.schema.field(at), column)
 
 
-def check_used(path: str, named: Iterable[str], used: Sequence[str]) -> None:
-    """Check that types which a file names occur somewhere.
+def named_as(
+    path: str,
+    entries: Mapping[str, _Entry],
+    types: Sequence[str],
+    aliases: Mapping[str, str] | None = None,
+) -> dict[str, _Entry]:
+    """Return a file's entries by GPU type, each under the cluster's spelling of its type.
 
     Args:
-        path: where they are named.
-        named: the types.
-        used: the types that there are; empty = none are distinguished, and nothing is checked.
+        path: where they stand.
+        entries: a type, or another name of it -> its entry.
+        types: those that there are; empty = none are distinguished, and nothing is checked.
+        aliases: other names of them.
 
     Raises:
-        SpecError: one does not occur; the nearest is suggested.
+        SpecError: a type does not occur (the nearest is suggested), or has two entries.
+
+    >>> named_as("prices.gpus", {"a100-sxm4": 2.5}, ["A100"], {"A100-SXM4": "A100"})
+    {'A100': 2.5}
     """
-    there = {name.lower() for name in used}
-    for name in named:
-        if there and name.lower() not in there:
-            raise SpecError.unknown(f"{path}.{name}", name, used)
+    if not types:
+        return dict(entries)
+    known = spelling(types, aliases)
+    found: dict[str, _Entry] = {}
+    for name, entry in entries.items():
+        gpu_type = known.get(name.lower())
+        if gpu_type is None:
+            raise SpecError.unknown(f"{path}.{name}", name, {*types, *(aliases or {})})
+        if gpu_type in found:
+            message = f"a second entry of the GPU type {quote(gpu_type)}; expected one."
+            raise SpecError(f"{path}.{name}", message)
+        found[gpu_type] = entry
+    return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.energy.cluster_power import PowerModel
 from windtunnel.energy.intensity import J_PER_KWH, Series
 from windtunnel.energy.power_pieces import Levels, pieces
 from windtunnel.errors import SpecError
@@ -25,7 +26,7 @@ from windtunnel.sim.timeline import steps
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windtunnel.energy.cluster_power import GpuPower, PowerModel
+    from windtunnel.energy.cluster_power import GpuPower
     from windtunnel.sim.outcome import Outcome
 
 #: Curves are summed in whole millionths of a GPU, so that an idle cluster draws exactly idle power.
@@ -41,7 +42,7 @@ class Account:
 
     Attributes:
         outcome: the run.
-        model: what the cluster draws.
+        model: what the cluster draws, its GPU types spelt as the cluster spells them.
         carbon: g CO2eq per kWh over time; None = not asked for.
         tariff: money per kWh over time; None = not asked for.
         until: s; what the cluster draws is counted until then, where that is after the last end.
@@ -60,12 +61,13 @@ class Account:
             SpecError: a GPU type is not described, a pool has no hosts to draw power, or it is not
                 known which of several GPU types jobs of a pool were given.
         """
-        if self.model.host_w and self.outcome.cluster.is_pool:
+        cluster = self.outcome.cluster
+        if self.model.host_w and cluster.is_pool:
             message = "a pool has no nodes, and so no hosts; expected 0, or a cluster of nodes"
             raise SpecError("power.host_w", message)
         if self.outcome.flight.power is not None:
             own = self.outcome.settings.get("power")
-            if own is not None and own != self.model.to_mapping():
+            if own is not None and self.model != PowerModel.from_mapping(own).of_cluster(cluster):
                 message = "not the model that the run was flown with; its limits would not hold"
                 raise SpecError("power", message)
         len(self._held)
@@ -370,10 +372,9 @@ def account(
     is charged for as long as a run takes, and one that shifts its jobs seems to draw more.
 
     Raises:
-        SpecError: the model does not describe what the cluster has.
+        SpecError: the model does not describe what the cluster has, or describes what it has not.
     """
-    model.check_used(outcome.cluster.gpu_types)
-    return Account(outcome, model, carbon, tariff, until)
+    return Account(outcome, model.of_cluster(outcome.cluster), carbon, tariff, until)
 
 
 def shared_end(outcomes: Iterable[Outcome]) -> float:

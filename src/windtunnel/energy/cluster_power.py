@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.cluster.gpu_types import check_used, spelling, spelt
+from windtunnel.cluster.gpu_types import named_as, spelling, spelt
 from windtunnel.energy.limit_tables import Level, LimitTable, with_measured
 from windtunnel.errors import SpecError, quote
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
+
+    from windtunnel.cluster.spec import ClusterSpec
 
 #: The entry of ``gpus`` for types that have none of their own, and for GPUs without a type.
 DEFAULT = "default"
@@ -113,6 +114,25 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data: dict[str, Any] = msgspec.to_builtins(self)
         return data
 
+    def of_cluster(self, cluster: ClusterSpec) -> PowerModel:
+        """Return the model under the cluster's spelling of its GPU types.
+
+        Raises:
+            SpecError: a type that the model describes is none of the cluster's, where that tells
+                types apart, or is described twice.
+        """
+        types, aliases = cluster.gpu_types, cluster.aliases
+        typed = {name: gpu for name, gpu in self.gpus.items() if name != DEFAULT}
+        other = {name: gpu for name, gpu in self.gpus.items() if name == DEFAULT}
+        gpus = {**named_as("power.gpus", typed, types, aliases), **other}
+        limits = []
+        for table in self.limits:
+            gpu_type = table.gpu_type
+            if gpu_type is not None:
+                (gpu_type,) = named_as("power.limits", {gpu_type: table}, types, aliases)
+            limits.append(msgspec.structs.replace(table, gpu_type=gpu_type))
+        return msgspec.structs.replace(self, gpus=gpus, limits=tuple(limits))
+
     def levels(self, gpu_type: str | None, workload: str | None) -> tuple[Level, ...]:
         """Return what one GPU draws for a kind of work, a row a power limit, highest first.
 
@@ -145,17 +165,6 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise SpecError("power.gpus", message)
             raise SpecError.unknown("power.gpus", gpu_type, (*self.gpus, DEFAULT))
         return found
-
-    def check_used(self, types: Sequence[str]) -> None:
-        """Check that every GPU type that the model describes occurs.
-
-        Args:
-            types: those that there are; empty = types are not distinguished.
-
-        Raises:
-            SpecError: one does not; the nearest is suggested.
-        """
-        check_used("power.gpus", (name for name in self.gpus if name != DEFAULT), types)
 
 
 def _small(gpu_type: str | None) -> str | None:

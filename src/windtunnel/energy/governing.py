@@ -160,7 +160,7 @@ class Governing:
     def _cap_plan(self, problem: Problem, cluster: ClusterSpec) -> CapPlan | None:
         if self.cap is None or self.model is None:
             return None
-        model, series = self.model, self.cap.series()
+        model, series = self.model.of_cluster(cluster), self.cap.series()
         if model.host_w and cluster.is_pool:
             message = "a pool has no nodes, and so no hosts; expected 0, or a cluster of nodes"
             raise SpecError("power.host_w", message)

@@ -319,6 +319,9 @@ class WhatIf:
 
     def _costs(self, prices: Prices) -> list[dict[str, Any]]:
         costs, each, rates = [], [], []
+        before, after = self.before.cluster, self.after.cluster
+        types, aliases = (*before.gpu_types, *after.gpu_types), before.aliases | after.aliases
+        prices = prices.named_as(types, aliases)
         for outcome in (self.before, self.after):
             kinds = [node for node in outcome.cluster.node_types if node.gpus]
             rate = sum(node.count * node.gpus * prices.of(node.gpu_type) for node in kinds)
