@@ -56,6 +56,12 @@ def test_screen(run: Callable[..., Any], words: list[str]) -> None:
     assert "kg CO2eq" in shown
 
 
+def test_work_that_no_job_has(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "power.toml").write_text(POWER + "[workloads]\nEvil = 0.5\n", encoding="utf-8")
+    note = "names the kind of work 'Evil', which no job has"
+    assert any(note in one for one in run(*words, "--json").json["notes"])
+
+
 def test_a_type_by_its_alias(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     (tmp_path / "power.toml").write_text(POWER.replace("default", "A100-SXM4"), encoding="utf-8")
     nodes = '[[node_types]]\ncount = 1\ngpus = 4\ngpu_type = "A100"\n'

@@ -168,6 +168,18 @@ def test_a_run_by_hand() -> None:
     assert book.by("user")["carbon_kg"].to_pylist() == pytest.approx([500 * 40 * 1e-7, 0])
 
 
+def test_work_that_no_job_has_is_noted() -> None:
+    limits = {"workload": "rain", "limit_w": [300], "power_w": [290], "speed": [1]}
+    gpus = {"default": {"idle_w": 1, "active_w": 2}}
+    model = PowerModel.from_mapping(
+        {"gpus": gpus, "workloads": {"Eval": 0.5, "train": 1}, "limits": [limits]}
+    )
+    assert account(wt.simulate(JOBS, "1x4", "fifo"), model).notes() == (
+        "The power model names the kind of work 'Eval', which no job has. Did you mean 'eval'?",
+        "The power model names the kind of work 'rain', which no job has. Did you mean 'train'?",
+    )
+
+
 def test_half_a_gpu_idles() -> None:
     jobs = {"submit_time": [0], "duration": [10], "num_gpus": [0.5]}
     model = PowerModel.from_mapping({"gpus": {"default": {"idle_w": 10, "active_w": 100}}})

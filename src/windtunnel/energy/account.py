@@ -17,7 +17,7 @@ import pyarrow as pa
 from windtunnel.energy.cluster_power import PowerModel
 from windtunnel.energy.intensity import J_PER_KWH, Series
 from windtunnel.energy.power_pieces import Levels, pieces
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.sim.metrics import NONE, horizon
 from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
 from windtunnel.sim.observe.groups import job_groups, labelled
@@ -216,7 +216,13 @@ class Account:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of the numbers must know, one sentence each."""
-        sentences = []
+        there = self.outcome.jobs["workload"].unique().drop_null().to_pylist()
+        sentences = [
+            f"The power model names the kind of work {quote(name)}, which no job has."
+            f"{nearest(name, there)}"
+            for name in self.model.named_work
+            if name not in there
+        ]
         for name, series in (("carbon intensity", self.carbon), ("tariff", self.tariff)):
             if series is not None and not series.covers(*self.span):
                 sentences.append(

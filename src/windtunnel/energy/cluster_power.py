@@ -133,6 +133,12 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             limits.append(msgspec.structs.replace(table, gpu_type=gpu_type))
         return msgspec.structs.replace(self, gpus=gpus, limits=tuple(limits))
 
+    @property
+    def named_work(self) -> tuple[str, ...]:
+        """Kinds of work that have a factor or a table of limits, in that order."""
+        tables = (table.workload for table in self.limits if table.workload is not None)
+        return tuple(dict.fromkeys([*self.workloads, *tables]))
+
     def levels(self, gpu_type: str | None, workload: str | None) -> tuple[Level, ...]:
         """Return what one GPU draws for a kind of work, a row a power limit, highest first.
 
