@@ -169,6 +169,31 @@ def test_a_comparison_needs_policies_each_once(refused: Callable[..., str], lect
     assert "Did you mean 'srtf'?" in refused(*start, "fifo,strf")
 
 
+@pytest.mark.parametrize(
+    ("words", "option", "name"),
+    [
+        (("simulate", "kalos", "--jobs", 200), "--jobs", "synthetic:kalos:jobs=2000"),
+        (("report", "queue", "kalos", "--load=0.9"), "--load", "synthetic:kalos:load=0.9"),
+        (("describe", "kalos", "--seed", 1), "--seed", "synthetic:kalos:seed=1"),
+        (("describe", "kalos", "--tasks"), "--tasks", "synthetic:pai:tasks=yes"),
+        (("compare", "kalos", "--cpu-jobs"), "--cpu-jobs", "synthetic:kalos:cpu_jobs=yes"),
+    ],
+)
+def test_an_option_of_earlier_versions_is_answered_with_where_it_stands_now(
+    refused: Callable[..., str], words: tuple[object, ...], option: str, name: str
+) -> None:
+    message = refused(*words).splitlines()[0]
+    assert message == f"Error: {option}: stands in the trace's name now: {name}."
+
+
+def test_an_option_that_is_there_again_or_never_was_is_no_earlier_one(
+    run: Callable[..., Any], refused: Callable[..., str], lecture: Path
+) -> None:
+    assert run("simulate", lecture, "--cluster", "pool:2", "--seed", 1).code == 0
+    assert "No such option '--jobs'" in refused("study", "show", "x", "--jobs", 3)
+    assert "No such option '--jbos'" in refused("simulate", lecture, "--jbos", 3)
+
+
 def test_a_seed_is_refused_where_nothing_uses_it(
     refused: Callable[..., str], lecture: Path
 ) -> None:

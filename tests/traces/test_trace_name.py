@@ -12,7 +12,7 @@ import windtunnel as wt
 from windtunnel.companions import HOLDING_COLUMNS, companion
 from windtunnel.study.grid.spec import Study
 from windtunnel.traces.cuts import cut_trace
-from windtunnel.traces.trace_name import TraceName
+from windtunnel.traces.trace_name import MOVED, TraceName
 
 ROWS = """job_id,submit_time,duration,num_gpus,vc,gpu_type
 a,0,10,1,x,V100|P100
@@ -174,6 +174,18 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
 def test_what_is_refused(file: str, settings: str, message: str) -> None:
     with pytest.raises(wt.SpecError, match=message):
         wt.open_trace(f"{file}:{settings}")
+
+
+def test_known_words_are_listed_once() -> None:
+    with pytest.raises(wt.SpecError, match=r"Did you mean 'jobs'\?.* from, gpu_type, jobs, load,"):
+        wt.open_trace("synthetic:kalos:jbs=3")
+
+
+@pytest.mark.parametrize("word", MOVED)
+def test_a_name_that_a_message_suggests_can_be_opened(word: str) -> None:
+    name = MOVED[word].partition(": ")[2].removesuffix(".")
+    assert word in dict(TraceName.parse(name).settings)
+    wt.open_trace(name if "jobs=" in name else f"{name}:jobs=20")
 
 
 @pytest.mark.filterwarnings("error")

@@ -148,7 +148,7 @@ def _tell(error: Exception, *, debug: bool) -> int:
     more = "" if debug else "\nRun it again with --debug for details."
     code = WRONG_INPUT
     if isinstance(error, click.ClickException):
-        message, more = error.format_message(), ""
+        message, more = _moved_option(error) or error.format_message(), ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             more = f"\nTry '{error.ctx.command_path} --help' for help."
     elif isinstance(error, WindtunnelError):
@@ -163,6 +163,18 @@ def _tell(error: Exception, *, debug: bool) -> int:
         message, code = f"a fault in windtunnel: {type(error).__name__}: {error}", FAULT
     click.echo(f"Error: {harmless(_short(message))}{more}", err=True)
     return code
+
+
+def _moved_option(error: click.ClickException) -> str:
+    """Return where an option that commands with a trace had stands now; empty where it is none."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    from windtunnel.cli.options import READING
+    from windtunnel.traces.trace_name import MOVED
+
+    word = error.option_name.removeprefix("--").replace("-", "_")
+    has_trace = any(param.name in READING for param in error.ctx.command.params)
+    return f"{error.option_name}: {MOVED[word]}" if has_trace and word in MOVED else ""
 
 
 def _system_words(error: OSError) -> str:

@@ -24,6 +24,17 @@ SYNTHETIC = "synthetic:"
 #: Endings of files that `windtunnel fit` writes, from which traces are drawn.
 _TWINS = ("twin.toml", "twin.json")
 _SETTING = re.compile(r":(?=[A-Za-z][A-Za-z_-]*=)")
+#: What was an option of commands, or a key of a study's traces -> where it stands now.
+MOVED = {
+    setting.partition("=")[0]: f"stands in the trace's name now: {name}:{setting}."
+    for name, setting in (
+        ("synthetic:kalos", "jobs=2000"),
+        ("synthetic:kalos", "load=0.9"),
+        ("synthetic:kalos", "seed=1"),
+        ("synthetic:kalos", "cpu_jobs=yes"),
+        ("synthetic:pai", "tasks=yes"),
+    )
+}
 #: Words for an option that is on or off.
 _SWITCH = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -105,7 +116,7 @@ class TraceName:
             elif word == "seed" and any(other in SEEDED for other, _ in self.settings):
                 continue
             else:
-                raise SpecError.unknown(where, word, [*CUTS, *kinds])
+                raise SpecError.unknown(where, word, {*CUTS, *kinds})
         seed = options.get("seed", dict(self.settings).get("seed", 0))
         sampled = _typed(f"{self.base}:seed", str(seed), "int")
         windows = dict(cuts).get("windows", "")

@@ -15,6 +15,7 @@ from windtunnel.errors import SpecError
 from windtunnel.study.grid import Study
 from windtunnel.study.grid.plan import grid, plan
 from windtunnel.study.grid.spec import to_toml
+from windtunnel.traces.trace_name import MOVED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,30 @@ def test_what_is_wrong_is_named_with_its_place(
     assert place in str(caught.value)
     assert message in str(caught.value)
     assert str(caught.value).count("STUDY") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("jobs", 200, "synthetic:kalos:jobs=2000"),
+        ("load", 0.9, "synthetic:kalos:load=0.9"),
+        ("cpu_jobs", True, "synthetic:kalos:cpu_jobs=yes"),
+    ],
+)
+def test_a_key_of_earlier_versions_is_answered_with_where_it_stands_now(
+    key: str, value: object, name: str
+) -> None:
+    traces = ["philly", {"trace": "synthetic:kalos", key: value}]
+    with pytest.raises(SpecError) as caught:
+        Study.from_mapping({**GOOD, "traces": traces}, source="STUDY")
+    expected = f"STUDY: $.traces[1].{key}: stands in the trace's name now: {name}."
+    assert str(caught.value) == expected
+
+
+def test_a_key_that_is_there_again_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOVED, "zone", "stands elsewhere now.")
+    study = Study.from_mapping({**GOOD, "traces": [{"trace": "philly", "zone": "UTC"}]})
+    assert study.trace_entries()[0].zone == "UTC"
 
 
 @pytest.mark.parametrize(

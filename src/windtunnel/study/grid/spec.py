@@ -18,7 +18,7 @@ from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
 from windtunnel.study.trust import refuse_code
 from windtunnel.toml_file import read_toml, struct_of, toml_key, toml_value
-from windtunnel.traces.trace_name import TraceName
+from windtunnel.traces.trace_name import MOVED, TraceName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,6 +233,7 @@ class Study(_Entry, frozen=True):
         Raises:
             SpecError: as `from_toml`.
         """
+        _refuse_moved_keys(raw.get("traces"), source)
         return struct_of(cls, raw, source)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -331,6 +332,18 @@ class Study(_Entry, frozen=True):
     def seed_list(self) -> list[int]:
         """Return the seeds, in order."""
         return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+
+
+def _refuse_moved_keys(traces: Any, source: str) -> None:
+    """Refuse keys of traces that earlier versions had.
+
+    Raises:
+        SpecError: there is one; says where it stands now.
+    """
+    for index, entry in enumerate(traces if isinstance(traces, list | tuple) else ()):
+        for key in entry if isinstance(entry, dict) else ():
+            if key in MOVED and key not in TraceEntry.__struct_fields__:
+                raise SpecError(f"{source}: $.traces[{index}].{key}", MOVED[key])
 
 
 def _is_toml(value: Any) -> bool:
