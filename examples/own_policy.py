@@ -23,7 +23,7 @@ def key(job: wt.JobView, now: float) -> float:
 
 def main(page: str) -> None:
     """Fly a made-up month of the Kalos cluster three times, and compare."""
-    trace = wt.open_trace("synthetic:kalos", jobs=3000, load=0.9)
+    trace = wt.open_trace("synthetic:kalos:jobs=3000:load=0.9")
     runs = wt.compare(
         trace.jobs,
         trace.cluster,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from windtunnel.cli.root import windtunnel
 
@@ -39,3 +41,10 @@ def test_commands_have_the_options_that_pages_give_them(page: Path) -> None:
         known = {name for given in command.params for name in (*given.opts, *given.secondary_opts)}
         asked = {word.partition("=")[0] for word in words[at:] if word.startswith("--")}
         assert asked <= known | {"--help"}, words
+
+
+def test_the_command_that_tries_a_wheel_runs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    words = shlex.split(project["tool"]["cibuildwheel"]["test-command"])
+    ran = CliRunner().invoke(windtunnel, words[1:])
+    assert (words[0], ran.exit_code) == ("windtunnel", 0), ran.output
