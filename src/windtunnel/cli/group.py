@@ -169,11 +169,10 @@ def _moved_option(error: click.ClickException) -> str:
     """Return where an option that commands with a trace had stands now; empty where it is none."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
-    from windtunnel.cli.options import READING
     from windtunnel.traces.trace_name import MOVED
 
     word = error.option_name.removeprefix("--").replace("-", "_")
-    has_trace = any(param.name in READING for param in error.ctx.command.params)
+    has_trace = any(param.name == "reader" for param in error.ctx.command.params)
     return f"{error.option_name}: {MOVED[word]}" if has_trace and word in MOVED else ""
 
 
