@@ -64,7 +64,7 @@ class FlightRequest:
             fields["cluster"] = site_beside(trace)
         if not is_site_file(fields.get("cluster")):
             return cls(wanted, policies, Conditions().having(**fields))
-        base = read_site(fields.pop("cluster"))
+        base = read_site(fields.pop("cluster"), trust=fields.get("trust", False))
         stated = {name: value for name, value in fields.items() if value != QUIET[name]}
         if not is_typed("policy", "policies"):
             policies = [base.scheduler.policy]

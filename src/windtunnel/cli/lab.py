@@ -9,7 +9,14 @@ import click
 
 from windtunnel.cli.machine import print_json, trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
-from windtunnel.cli.options import flag, option, output_options, reading_options, seed_option
+from windtunnel.cli.options import (
+    field_option,
+    flag,
+    option,
+    output_options,
+    reading_options,
+    seed_option,
+)
 from windtunnel.cli.screen import heading, line, screen
 
 #: What is flown where no trace is named: so many jobs like Seren's.
@@ -32,6 +39,7 @@ TRACE = "synthetic:seren:jobs=20000"
     "[default: the trace's own; where it tells none, equal nodes that it fills]",
     dest="cluster",
 )
+@field_option("trust")
 @flag("--no-browser", "Do not open the page in a browser.")
 @click.argument("trace", metavar="[TRACE]", default="")
 @output_options
@@ -40,6 +48,7 @@ def lab(
     trace: str,
     seed: int | None,
     cluster: str | None,
+    trust: bool,
     port: int,
     no_browser: bool,
     as_json: bool,
@@ -63,7 +72,7 @@ def lab(
     words = {key: value for key, value in request.options().items() if key != "seed"}
     if request.reader is not None:
         words["format"] = request.reader
-    site = conditions_of(cluster)
+    site = conditions_of(cluster, trust=trust)
     chosen = resolved(site).site.cluster
     with server.listen(port) as listening:
         opened = open_request(request)

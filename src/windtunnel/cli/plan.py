@@ -96,7 +96,7 @@ def reliability(
         raise SpecError("--ettr", "expected this or --deadline, not both.")
     if gpus is not None and asked["cluster"] is None and asked["slurm_conf"] is None:
         asked["cluster"] = f"{math.ceil(gpus / 8)}x8"
-    names = ("policy", "queueing", "placement", "disruptions", "allow_large")
+    names = ("policy", "queueing", "placement", "disruptions", "allow_large", "trust")
     typed = {name: asked.pop(name) for name in names}
     given = as_typed(trace or "", asked.pop("cluster"), asked.pop("slurm_conf"), **typed,
                      seed=asked["seed"] or 0)  # fmt: skip

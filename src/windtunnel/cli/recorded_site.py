@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import flag, option, together
+from windtunnel.cli.options import field_option, flag, option, together
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ site_options = together(
         "--slurm-conf DIR",
         "Slurm's own files: its nodes, and its scheduler, policy slurm.  [default: none]",
     ),
+    field_option("trust"),
 )
 
 
@@ -65,7 +66,7 @@ def as_typed(trace: str, cluster: str | None, slurm_conf: str | None, **fields: 
     if slurm_conf is not None:
         given = {"slurm_conf": slurm_conf, "policy": "slurm"} | given
     if cluster is not None and is_site_file(cluster):
-        return read_site(cluster).having(**given)
+        return read_site(cluster, trust=given.get("trust", False)).having(**given)
     return Conditions().having(cluster=cluster, **given)
 
 

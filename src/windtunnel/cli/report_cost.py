@@ -51,6 +51,7 @@ def cost(
     to: str | None,
     cluster: str | None,
     slurm_conf: str | None,
+    trust: bool,
     power: str | None,
     carbon: str | None,
     tariff: str | None,
@@ -78,7 +79,7 @@ def cost(
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
-    chosen = resolved(as_typed(trace, cluster, slurm_conf)).site.cluster
+    chosen = resolved(as_typed(trace, cluster, slurm_conf, trust=trust)).site.cluster
     request = TraceRequest(trace, **asked)
     opened = open_request(request)
     spec = chosen or opened.cluster

@@ -38,6 +38,7 @@ def log(
     trace: str,
     cluster: str | None,
     slurm_conf: str | None,
+    trust: bool,
     price: float | None,
     prices: str | None,
     **asked: Any,
@@ -63,7 +64,7 @@ def log(
     from windtunnel.study.wait_causes import wait_causes
 
     wanted = prices_if_any(price, prices)
-    typed = resolved(as_typed(trace, cluster, slurm_conf))
+    typed = resolved(as_typed(trace, cluster, slurm_conf, trust=trust))
     opened = open_request(TraceRequest(trace, **asked))
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
@@ -100,6 +101,7 @@ def queue(
     trace: str,
     cluster: str | None,
     slurm_conf: str | None,
+    trust: bool,
     quotas: str | None,
     job: str | None,
     **asked: Any,
@@ -118,7 +120,7 @@ def queue(
     from windtunnel.study.wait_causes import limits_of, wait_causes
 
     limits = None if quotas is None else limits_of(quotas)
-    typed = resolved(as_typed(trace, cluster, slurm_conf))
+    typed = resolved(as_typed(trace, cluster, slurm_conf, trust=trust))
     request = TraceRequest(trace, **asked)
     opened = open_request(request)
     spec, why = recorded_cluster(opened, typed.site.cluster)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.machine import fields_of
-from windtunnel.cli.options import COUNT, flag, option, together
+from windtunnel.cli.options import COUNT, field_option, flag, option, together
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.screen import flights
 from windtunnel.errors import SpecError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Add who flies the runs, and where the results go.
 executor_options = together(
     click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
-    flag("--trust", "STUDY.toml may name code (package.module:name), which is then run."),
+    field_option("trust", "STUDY.toml may name code (package.module:name), which is then run."),
     option(
         "--on WHO",
         "processes of this machine; ray: the cluster RAY_ADDRESS names, else this "

@@ -53,6 +53,7 @@ def validate(
     policies: str | None,
     cluster: str | None,
     slurm_conf: str | None,
+    trust: bool,
     queueing: str | None,
     placement: str | None,
     nodes_in_use: str | None,
@@ -84,7 +85,7 @@ def validate(
     given = None if policies is None else listed(policies)
     if given is not None:
         check_policies(given, **settings)
-    typed = as_typed(trace, cluster, slurm_conf, seed=seed, **settings)
+    typed = as_typed(trace, cluster, slurm_conf, trust=trust, seed=seed, **settings)
     is_known = typed.scheduler.policy != Scheduler().policy
     typed = resolved(typed)
     request = TraceRequest(trace, **asked)

@@ -191,7 +191,7 @@ class _Plan:
                 found = quote(asked["nodes"])
                 raise SpecError("--nodes", f"found {found}; expected +4, -2 or +4:A100.")
             nodes = int(match[1]), match[2]
-        now = {name: asked[name] for name in ("policy", "queueing", "placement")}
+        now = {name: asked[name] for name in ("policy", "queueing", "placement", "trust")}
         typed = (trace, asked["cluster"], asked["slurm_conf"])
         base = resolved(as_typed(*typed, **now, seed=asked["seed"] or 0))
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])

@@ -93,6 +93,14 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             kind="flag",
         ),
     ] = False
+    trust: Annotated[
+        bool,
+        Field(
+            "The site file may name code (package.module:name), which is then run.",
+            section="cluster",
+            kind="flag",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -140,12 +148,13 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return what was asked for as plain data, for an outcome's settings.
 
         Cluster and policy are left to the caller; models and files to whoever read them: they are
-        None here. What a run is accounted with does not belong to it.
+        None here. What a run is accounted with, and what was allowed, does not belong to it.
         """
+        apart = {"cluster", "policy", "carbon", "tariff", "allow_large", "trust", "record"}
         return {
             name: None if field.kind == "object" else plain(self.value(name))
             for name, field in FIELDS.items()
-            if name not in {"cluster", "policy", "carbon", "tariff", "allow_large", "record"}
+            if name not in apart
         }
 
 

@@ -114,7 +114,7 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "Decide at multiples of this time only.",
             "TIME",
             kind="time",
-            default="whenever something happens",
+            default="at every event",
         ),
     ] = None
     save_time: Annotated[

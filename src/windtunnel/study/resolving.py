@@ -39,14 +39,16 @@ def conditions_of(site: Any, scheduler: Any = None, **fields: Any) -> Conditions
         site: a `Site`, its cluster (a `ClusterSpec` or words), a site file, or None.
         scheduler: a `Scheduler`, its policy, or None: as ``fields`` say, else as the site file
             does, else ``fifo``.
-        fields: fields of `Site`, `Scheduler` and `Conditions`, by name.
+        fields: fields of `Site`, `Scheduler` and `Conditions`, by name; with ``trust`` a site file
+            may name code to run.
 
     Raises:
+        UntrustedNameError: a site file names code, and is not trusted.
         SpecError: a field is unknown, given twice or wrong; the nearest name is suggested.
     """
     base = Conditions()
     if is_site_file(site):
-        base = read_site(site)
+        base = read_site(site, trust=fields.get("trust") is True)
         site = base.site
     elif not isinstance(site, Site):
         site = Site(cluster=site)

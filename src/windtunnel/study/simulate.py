@@ -80,7 +80,7 @@ def simulate(
         engine: ``auto`` (the fastest that serves), ``compiled`` or ``reference``.
         fields: further fields of the site and the scheduler, by their names, such as
             ``disruptions="mtbf:30d/mttr:4h"`` or ``slowdown="spread=0.42"``;
-            docs/reference/options.md has all.
+            docs/reference/options.md has all. ``trust=True``: a site file may name code to run.
 
     Returns:
         The outcome; row order = the jobs table's.

@@ -1,4 +1,4 @@
-"""Whether a study's file names code: what it names is looked up as its runs will look it up.
+"""Whether a file names code: what it names is looked up as its runs will look it up.
 
 `windtunnel.plugins.imported` is the gate; here it is found shut before anything is flown, whatever
 the braces of a text are filled with.
@@ -30,7 +30,7 @@ def refuse_code(
     """Refuse a file that names code to run.
 
     Args:
-        words: (key of a study, or ``policy``; text) pairs: what the file names.
+        words: (key of the file, or ``policy``; text) pairs: what the file names.
         values: parameter -> what it may be: what braces in the texts stand for.
         source: the file.
 

@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 OWN = "own"
 #: The word for a trace's own load.
 RECORDED = "recorded"
-#: What `windtunnel.simulate` takes that is not an axis of the grid.
+_AXES = frozenset({"cluster", "policy", "queueing", "placement", "seed"})
+#: What `windtunnel.simulate` takes that is not an axis of the grid; no file tells of its own trust.
 OPTIONS: tuple[str, ...] = tuple(
-    name
-    for name in FIELDS
-    if name not in {"cluster", "policy", "queueing", "placement", "seed", "carbon", "tariff"}
+    name for name in FIELDS if name not in _AXES | {"carbon", "tariff", "trust"}
 )
 #: Seeds of random generators are 64-bit.
 _LAST_SEED = 2**63 - 1
