@@ -38,8 +38,8 @@ def page() -> str:
     for section in SECTIONS:
         parts += [f"## {section.capitalize()}", ""]
         parts += [
-            "| option | value | what it is | default | of |",
-            "| --- | --- | --- | --- | --- |",
+            "| option | value | unit | what it is | default | of |",
+            "| --- | --- | --- | --- | --- | --- |",
         ]
         parts += [_row(name, field) for name, field in FIELDS.items() if field.section == section]
         parts.append("")
@@ -47,12 +47,15 @@ def page() -> str:
 
 
 def _row(name: str, field: Field) -> str:
-    quiet = QUIET[name]
-    default = field.default or ("none" if quiet is None else f"`{quiet}`")
+    default = field.default or "none"
+    if not field.default and QUIET[name] is not None:
+        default = f"`{field.default_text(QUIET[name])}`"
     option = f"`--{name.replace('_', '-')}`" if field.is_option else f"`{name}` (Python only)"
     value = f"`{field.metavar}`" if field.metavar else field.kind
+    about = f"{field.help} {field.details}".rstrip()
     home = HOMES[name].__name__
-    cells = (option, value, field.help, default, f"`{home}`" if home != "Conditions" else "the run")
+    of = f"`{home}`" if home != "Conditions" else "the run"
+    cells = (option, value, field.unit, about, default, of)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

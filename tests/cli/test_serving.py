@@ -35,6 +35,10 @@ def test_search_and_simulate_agree(run: Callable[..., Any], placement: Path) -> 
     assert other["metrics"] == found["test_metrics"]
 
 
+def test_times_by_default_have_their_unit(run: Callable[..., Any]) -> None:
+    assert "Of the workload.  [default: 200 s]" in run("serving", "simulate", "--help").out
+
+
 @pytest.mark.parametrize("simulator", ["immediate", "events", "batching"])
 def test_every_simulator(run: Callable[..., Any], placement: Path, simulator: str) -> None:
     ran = run(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from windtunnel.cli.compare import compare
+from windtunnel.cli.simulate import simulate
 from windtunnel.schema import as_jobs
 from windtunnel.traces.native import write_csv
 
@@ -122,10 +123,14 @@ def test_no_number_is_cut(
         assert at_width[width] >= at_width[400], (width, at_width[400] - at_width[width])
 
 
-def test_help_of_the_widest_command_is_two_screens() -> None:
-    context = click.Context(compare, terminal_width=100, max_content_width=100)
-    lines = compare.get_help(context).splitlines()
+@pytest.mark.parametrize("command", [compare, simulate])
+def test_help_of_the_widest_commands_is_two_screens(command: click.Command) -> None:
+    context = click.Context(command, info_name=command.name, terminal_width=80)
+    lines = command.get_help(context).splitlines()
     assert [line for line in lines if line.endswith(":") and line[0] != " "] == [
         *("Trace:", "Cluster:", "Scheduler:", "Conditions:", "Output:")
     ]
-    assert len(lines) <= 120
+    assert len(lines) <= 100
+    assert max(map(len, lines)) <= 80
+    alone = [line for line in lines if line.startswith("  -") and "  " not in line[2:]]
+    assert len(alone) <= 1  # an option so long that its help starts on the next line

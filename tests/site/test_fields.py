@@ -40,6 +40,22 @@ def test_help_lists_options_in_sections() -> None:
     assert text.index("--slowdown") < text.index("--queueing") < text.index("--until")
 
 
+@pytest.mark.parametrize("command", [simulate, compare])
+def test_defaults_are_shown_with_their_unit(command: click.Command) -> None:
+    text = " ".join(command.get_help(click.Context(command, info_name=command.name)).split())
+    assert "1=7/2=30/9=60. [default: 0 s]" in text
+    assert "[default: the trace's, else 260 s]" in text
+    assert "0.0" not in text
+
+
+def test_times_and_powers_have_units() -> None:
+    units = {name: field.unit for name, field in FIELDS.items() if field.unit}
+    times = {name for name, field in FIELDS.items() if field.kind in {"time", "cost"}}
+    assert {name for name, unit in units.items() if unit == "s"} == times
+    rest = {name: unit for name, unit in units.items() if name not in times}
+    assert rest == {"power_cap": "W", "carbon": "gCO2eq/kWh", "tariff": "money/kWh"}
+
+
 def test_the_page_of_options_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     monkeypatch.delitem(sys.modules, "options_page", raising=False)

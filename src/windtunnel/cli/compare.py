@@ -28,7 +28,7 @@ from windtunnel.report.result import Part, Result
 @trace_options
 @option(
     "--policies NAMES",
-    "Names of policies, separated by commas; differences are to the first.",
+    "Joined by commas; differences are to the first.",
     default="fifo,sjf,srtf",
 )
 @field_options(*FLIGHT)
@@ -36,12 +36,12 @@ from windtunnel.report.result import Part, Result
 @kueue_option
 @flag(
     "--interactive",
-    "With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
+    "With --out: charts of who ran where can be zoomed (+ 1 MB).",
 )
 @presented(
     (*PAGES, *LATEX, *TABLES, *CHARTS[1:]),
-    "Write the comparison as one page with charts (.html), its numbers (.tex, .csv, .parquet), or "
-    "the chart of waits (.pdf, .svg, .png).",
+    "Write a page with charts (.html), the numbers (.tex, .csv, .parquet) or the chart of waits "
+    "(.pdf, .svg, .png).",
     key="page",
 )
 def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Result:

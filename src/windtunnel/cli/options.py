@@ -138,7 +138,11 @@ def option(
     words = names.split()
     metavar = None if words[-1].startswith("-") else words.pop()
     words += [dest] if dest else []
-    shown = {"metavar": metavar, "show_default": more.get("default") is not None}
+    default = more.get("default")
+    is_seconds = kind is TIME and isinstance(default, float)
+    shown = {"metavar": metavar, "show_default": default is not None and not is_seconds}
+    if is_seconds:
+        help_text = f"{help_text}  [default: {default:g} s]"
     return click.option(*words, type=kind, help=help_text, **shown | more)
 
 
@@ -213,14 +217,13 @@ def trace_options(command: Command) -> Command:
 reading_options = together(
     option(
         "--format FORMAT",
-        "The file's format, where its name and content do not tell (`windtunnel traces`).",
+        "File format, where name and content do not tell.",
         dest="reader",
     ),
-    option("--zone ZONE", "IANA time zone of the file's wall clock, such as Europe/Berlin."),
+    option("--zone ZONE", "Time zone of the file's clock, as in Europe/Berlin."),
     option(
         "--bad-rows raise|drop",
-        "Rows that break a rule: refuse the file, or leave them out and count them.  "
-        "[default: raise]",
+        "Rows that break a rule: refuse the file, or leave them out, counted.  [default: raise]",
         one_of(*BAD_ROWS),
     ),
 )
@@ -257,8 +260,8 @@ def field_option(name: str, help_text: str | None = None) -> Callable[[Command],
     text = field.help if help_text is None else help_text
     # What names a seed is kept apart from 0: some traces are made with it, others refuse it.
     quiet = None if field.kind == "seed" else QUIET[name]
-    default = field.default or ("" if QUIET[name] is None else f"{QUIET[name]}")
-    if default and "[default" not in text:
+    default = "" if field.kind == "flag" else field.default_text(QUIET[name])
+    if default:
         text = f"{text}  [default: {default}]"
     if field.kind == "flag":
         return click.option(
@@ -267,7 +270,7 @@ def field_option(name: str, help_text: str | None = None) -> Callable[[Command],
             cls=SectionOption,
             section=field.section,
             is_flag=True,
-            help=text.partition("  [default")[0],
+            help=text,
         )
     words = [f"--{name.replace('_', '-')}"] + (["--site"] if name == "cluster" else [])
     kinds: dict[str, Any] = {
@@ -308,7 +311,7 @@ FLIGHT: tuple[str, ...] = tuple(
 
 
 #: Options longer than this have a line of their own in the help.
-_OPTION_WIDTH = 24
+_OPTION_WIDTH = 25
 
 
 class SectionOption(click.Option):

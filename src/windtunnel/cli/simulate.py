@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 @quotas_option
 @kueue_option
 @option(
-    "--timeline FILE.json[.gz]|FILE.html",
-    "Write who ran where when: a trace that Perfetto opens, or a page with a chart.",
+    "--timeline FILE",
+    "Write who ran where when: .json or .json.gz for Perfetto, or .html.",
     FILE,
 )
 @option(
     "--timeline-window START:END",
-    "With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
+    "With --timeline: this span alone, as in 2d:3d.",
     WINDOW,
 )
-@presented(TABLES, "Write what happened to every job: a .parquet or .csv file.")
+@presented(TABLES, "Write what happened to every job (.parquet, .csv).")
 def simulate(
     *,
     trace: str,

@@ -37,60 +37,64 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Annotated[
         Any,
         Field(
-            "Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",
+            "Stop the clock here, such as 30d after time 0.",
             "TIME",
             section="conditions",
             kind="time",
-            default="when every job has finished",
+            unit="s",
+            details="Time 0 is the trace's. Otherwise the clock stops when every job has finished.",
         ),
     ] = None
     window: Annotated[
         str | None,
         Field(
-            "Measure the run by the jobs submitted inside, though all are flown: 10%..90% (of the "
-            "submissions), 2d..30d (after the first), jobs:1000..9000.",
+            "Measure jobs submitted inside: 10%..90%, 2d..30d, jobs:1000..9000.",
             "FROM..TO",
             section="conditions",
             kind="window",
             default="all jobs",
+            details="All jobs are flown. Parts are of the submissions, times are counted from the "
+            "first one, and jobs from 0.",
         ),
     ] = None
     metrics: Annotated[
         Any,
         Field(
-            "Metrics of your own to measure the run by: installed, or package.module:name.",
+            "Your own metrics, by name or package.module:name.",
             "NAME,...",
             section="conditions",
             kind="names",
-            default="none",
+            details="Names are of installed ones: [writing a metric](../guides/write-a-metric.md).",
         ),
     ] = None
     record: Annotated[
         Any,
         Field(
-            "Write down why each job waited, and what stopped it, for windtunnel why.",
+            "Write why each job waited, for windtunnel why.",
             "FILE.parquet",
             section="conditions",
             kind="object",
-            default="not written",
+            details="And what stopped it: [why](../guides/why.md).",
         ),
     ] = None
     engine: Annotated[
         str,
         Field(
-            "What flies the run; the results are the same.",
-            "|".join(ENGINES),
+            "auto, compiled or reference; the results are the same.",
+            "NAME",
             section="conditions",
             kind="word",
             words=ENGINES,
+            details="It is what flies the run.",
         ),
     ] = "auto"
     allow_large: Annotated[
         bool,
         Field(
-            "Fly though it would have more events, or take more memory, than is flown unasked.",
+            "Fly even what needs much time or memory.",
             section="conditions",
             kind="flag",
+            details="Without it a run of more events or memory than is flown unasked is refused.",
         ),
     ] = False
     trust: Annotated[

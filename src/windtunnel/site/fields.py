@@ -27,7 +27,7 @@ class Field:
     """What a field tells of itself.
 
     Attributes:
-        help: what it is, in a sentence.
+        help: what one needs to choose a value, in a line or two of a command's help.
         metavar: how a value looks on a command line.
         section: where the help of a command lists it; one of `SECTIONS`.
         kind: ``text``, ``word`` (one of ``words``), ``time`` (seconds, or ``30d``), ``window``,
@@ -35,7 +35,9 @@ class Field:
             ``name`` (or what it stands for, in Python), ``object`` (words, a file or, in Python,
             what they describe; where there is no metavar, in Python alone).
         words: what a word may be.
+        unit: of a number, such as ``s``; empty = it is no quantity.
         default: what stands for no value, where the value itself does not say it.
+        details: what the page of options says behind ``help``, in Markdown.
     """
 
     help: str
@@ -43,12 +45,27 @@ class Field:
     section: str = "scheduler"
     kind: str = "text"
     words: tuple[str, ...] = ()
+    unit: str = ""
     default: str = ""
+    details: str = ""
 
     @property
     def is_option(self) -> bool:
         """Whether the command line has it."""
         return bool(self.metavar) or self.kind == "flag"
+
+    def default_text(self, quiet: Any) -> str:
+        """Return the default as help and the page of options show it; empty = there is none.
+
+        Args:
+            quiet: the field's default.
+
+        >>> Field("How long.", "TIME", kind="time", unit="s").default_text(0.0)
+        '0 s'
+        """
+        if self.default or quiet is None:
+            return self.default
+        return f"{quiet:g} {self.unit}" if self.unit else f"{quiet}"
 
     def check(self, name: str, value: Any, quiet: Any) -> Any:
         """Return a value as the field keeps it.

@@ -36,54 +36,57 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: Annotated[
         Any,
         Field(
-            "fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name "
-            "...",
+            "Who runs next: fifo, sjf, srtf, slurm ... or package.module:name.",
             "NAME",
             kind="object",
+            details="All policies, with their options: [policies](policies.md).",
         ),
     ] = "fifo"
     queueing: Annotated[
         str | None,
         Field(
-            "At a job that does not fit: strict waits, skip goes on to the next; easy, easy_sjbf "
-            "and conservative backfill.",
+            "At a job that does not fit: strict, skip, easy, easy_sjbf, conservative.",
             "NAME",
-            default="the policy's own",
+            default="the policy's",
+            details="strict waits, skip goes on to the next job, the others backfill.",
         ),
     ] = None
     placement: Annotated[
         Any,
         Field(
-            "best_fit, spread, pool, first_fit, fgd, ...; with options, as in "
-            "fgd:ties=index:gang=fill.",
+            "Where jobs run: best_fit, first_fit, spread, fgd ...",
             "NAME",
             kind="name",
             default="best_fit; on a pool, pool",
+            details="Options stand behind the name, as in fgd:ties=index:gang=fill. All of them: "
+            "[placements](placements.md).",
         ),
     ] = None
     topology_request: Annotated[
         str | None,
         Field(
-            "With --placement tree: what jobs ask of the levels that say nothing themselves, as in "
-            "preferred:rack, or by GPUs: slice=rack/16@128,slice=rack/4@32.",
+            "With --placement tree: levels that jobs ask for, as in preferred:rack.",
             "WORDS",
-            default="nothing",
+            details="It holds for jobs that say nothing themselves. By GPUs: "
+            "slice=rack/16@128,slice=rack/4@32.",
         ),
     ] = None
     sharing: Annotated[
         str | None,
         Field(
-            "Jobs share single GPUs of a node, or its GPUs are one pool.",
+            "Jobs share single GPUs of a node, or all as one pool.",
             "devices|pooled",
             kind="word",
             words=SHARING,
-            default="devices, where anything needs them",
+            default="devices, where needed",
+            details="Devices are needed where jobs ask for parts of GPUs, or for cores or memory "
+            "that constrain, and by most placements; elsewhere jobs hold whole GPUs of nodes.",
         ),
     ] = None
     bind_types: Annotated[
         Any,
         Field(
-            "GPU types that bind the jobs that name them: V100,T4; all; or none.",
+            "GPU types that bind jobs that name them: V100,T4; all; none.",
             "TYPES",
             kind="names",
             default="all",
@@ -92,122 +95,141 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     estimates: Annotated[
         str | None,
         Field(
-            "What backfilling expects a job to take: recorded (asked for), perfect, or a predictor "
-            "such as cart.",
+            "Run times that backfilling goes by: recorded, perfect, cart ...",
             "SOURCE",
-            default="the policy's own",
+            default="the policy's",
+            details="recorded is the time that the job asked for; cart is a predictor, of which "
+            "there are more: [prediction](../guides/prediction.md).",
         ),
     ] = None
     preemption: Annotated[
         str,
         Field(
-            "How a policy that preempts makes room: it stops jobs only for one that then starts, "
-            "or gives out the cluster's GPUs by rank, wherever they are (strict, skip).",
-            "feasible|quota_walk",
+            "feasible: jobs are stopped only for one that then starts; or quota_walk.",
+            "RULE",
             kind="word",
             words=PREEMPTIONS,
+            details="quota_walk gives out the cluster's GPUs by rank, wherever they are; it goes "
+            "with queueing strict and skip.",
         ),
     ] = "feasible"
     decide_every: Annotated[
         Any,
         Field(
-            "Decide at multiples of this time only.",
+            "Decide only at multiples of this time.",
             "TIME",
             kind="time",
-            default="at every event",
+            unit="s",
+            details="Otherwise whenever something happens.",
         ),
     ] = None
     save_time: Annotated[
         Any,
         Field(
-            "What a preempted job needs to save its state, paid when it goes on: a time, or by "
-            "GPUs, as in 1=7/2=30/9=60, or by workload or template, as in bert=20/*=5.",
-            "TIME|WORDS",
+            "Time that saving a preempted job takes; by GPUs: 1=7/2=30/9=60.",
+            "TIME",
             kind="cost",
+            unit="s",
+            details="The job pays it when it goes on. By workload or template: bert=20/*=5.",
         ),
     ] = 0.0
     restore_time: Annotated[
         Any,
         Field(
-            "What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
-            "TIME|WORDS",
+            "Time that restoring a preempted job takes.",
+            "TIME",
             kind="cost",
-            default="what the trace says of its jobs; else 0",
+            unit="s",
+            default="the trace's, else 0 s",
+            details="The job pays it when it goes on, after the time to save, and holds its GPUs "
+            "meanwhile. It goes by GPUs, workload or template, too. The trace may say it of each "
+            "job ([restore_time](jobs-table.md)).",
         ),
     ] = None
     penalty: Annotated[
         Any,
         Field(
-            "Elastic policies: what each launch or change of a job costs; in Python also by model.",
+            "Elastic policies: the cost of each launch or change.",
             "TIME",
             kind="cost",
-            default="what the trace says of its jobs; else 260",
+            unit="s",
+            default="the trace's, else 260 s",
+            details="The trace may say it of each job ([restore_time](jobs-table.md)); in Python "
+            "also by model.",
         ),
     ] = None
     models: Annotated[
         Any,
         Field(
-            "Elastic policies: a folder of throughput models, as throughput fit writes, by the "
-            "name that jobs have as template; in Python also models by name.",
+            "Throughput models of elastic jobs.",
             "DIR",
             kind="object",
-            default="the published ones",
+            default="published ones",
+            details="A folder of them, as throughput fit writes them, each by the name that jobs "
+            "have as template; in Python also models by name.",
         ),
     ] = None
     throughputs: Annotated[
         Any,
         Field(
-            "Policies gavel:..., shockwave:..., pollux:...: measured speeds; of the last a folder.",
+            "Measured speeds for gavel, shockwave or pollux.",
             "FILE.json",
             kind="object",
-            default="the published ones, without pairs",
+            default="published ones",
+            details="For pollux a folder. The published ones have no pairs of jobs.",
         ),
     ] = None
     replay: Annotated[
         Any,
         Field(
-            "Fly a given schedule: FILE.csv of round,job,gpus or job,start,end,gpus. Behind one of "
-            "rounds their clock, as in FILE.csv:length=120:stop_time=2.5:each_stop=0.5:delay=148, "
-            "or FILE.csv:fit=jobs.csv (job,jct).",
+            "Fly a schedule: round,job,gpus or job,start,end,gpus.",
             "FILE.csv",
             kind="object",
+            details="Behind one of rounds stands their clock, as in "
+            "FILE.csv:length=120:stop_time=2.5:each_stop=0.5:delay=148, or FILE.csv:fit=jobs.csv "
+            "(job,jct).",
         ),
     ] = None
     shift: Annotated[
         Any,
         Field(
-            "Let jobs wait for times of less carbon, or lower prices: max_delay=12h, with "
-            "interruptible, series=FILE.csv ...; or FILE.toml.",
+            "Let jobs wait for less carbon or lower prices, as in max_delay=12h; or FILE.toml.",
             "WORDS",
             kind="object",
+            details="More words: interruptible, series=FILE.csv ...: [energy of a "
+            "cluster](../guides/cluster_energy.md).",
         ),
     ] = None
     node_sleep: Annotated[
         Any,
         Field(
-            "Power idle nodes off: venus, earth, saturn or uranus (Helios' rules), with options, "
-            "as in earth,wake_time=5m,buffer=3; or FILE.toml.",
+            "Idle nodes go off: earth, venus ..., or FILE.toml.",
             "RULE",
             kind="object",
+            details="The rules venus, earth, saturn and uranus are Helios'; options stand behind "
+            "them, as in earth,wake_time=5m,buffer=3.",
         ),
     ] = None
     compat: Annotated[
         str | None,
         Field(
-            "A published simulator's own ways, to compare with what it printed.",
-            "|".join(COMPATS),
+            "A published simulator's own ways: " + ", ".join(COMPATS) + ".",
+            "NAME",
             kind="word",
             words=COMPATS,
+            details="They are there to compare with what it printed.",
         ),
     ] = None
     events: Annotated[
         str,
         Field(
-            "Events of one instant: batch, or one by one, submissions_first or completions_first.",
+            "Events of one instant: batch, submissions_first or completions_first.",
             "ORDER",
             section="conditions",
             kind="word",
             words=EVENT_ORDERS,
+            details="batch takes all events of the instant and then decides once; the others take "
+            "one by one and decide after each.",
         ),
     ] = "batch"
     oversize: Annotated[
@@ -223,11 +245,12 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     incomplete: Annotated[
         str,
         Field(
-            "A job without submit time, duration or GPUs: refuse the run, or the job.",
+            "A job without submit time, duration or GPUs: likewise.",
             "raise|reject",
             section="conditions",
             kind="word",
             words=UNFIT,
+            details="raise refuses the run, reject the job.",
         ),
     ] = "raise"
 

@@ -27,23 +27,23 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cluster: Annotated[
         Any,
         Field(
-            "64x8:A100, 8x8:A100,4x4:T4, v100:8,k80:24, pool:512, FILE.toml or a published "
-            "cluster's name.",
+            "64x8:A100, 8x8:A100,4x4:T4, pool:512, FILE.toml or a published name.",
             "SPEC",
             section="cluster",
             kind="object",
-            default="the trace's own, where it is known",
+            default="the trace's own",
+            details="Also GPUs by type, v100:8,k80:24. Only some traces have a cluster of their "
+            "own. All forms: [clusters](clusters.md).",
         ),
     ] = None
     slurm_conf: Annotated[
         str | None,
         Field(
-            "Slurm's own files (slurm.conf, and beside it gres.conf, topology.conf, *.sacctmgr, "
-            "*.res): "
-            "the nodes, and for policy slurm partitions, limits and settings.",
+            "Slurm's own files: nodes, limits and settings.",
             "DIR",
             section="cluster",
-            default="none",
+            details="The folder of slurm.conf; gres.conf, topology.conf, \\*.sacctmgr and \\*.res "
+            "beside it are read, too. Partitions, limits and settings are those of policy slurm.",
         ),
     ] = None
     slurm: Annotated[
@@ -54,97 +54,106 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "windtunnel learn writes it.",
             section="cluster",
             kind="object",
-            default="none",
         ),
     ] = None
     topology: Annotated[
         Any,
         Field(
-            "Levels above the nodes: nodes of a domain from the top, or Slurm's topology.conf.",
-            "block=72,rack=18|FILE",
+            "Levels above nodes: block=72,rack=18, or Slurm's topology.conf.",
+            "LEVELS",
             section="cluster",
             kind="object",
             default="the cluster's own",
+            details="From the top down, each level with the nodes of one of its domains.",
         ),
     ] = None
     resources: Annotated[
         str,
         Field(
-            "Cores and memory constrain where cluster and job state them, or GPUs alone do.",
+            "Cores and memory constrain, too, or GPUs alone.",
             "all|gpus",
             section="cluster",
             kind="word",
             words=RESOURCES,
+            details="Cores and memory do where both cluster and job state them.",
         ),
     ] = "all"
     slowdown: Annotated[
         Any,
         Field(
-            "Slower where spread or beside others: FILE.toml, or words such as "
-            "spread=0.42,rack=0.8,share=0.9,cpu=0.28,traffic=5,link.host=12.5.",
+            "Slower where spread or beside others: spread=0.42,share=0.9 ..., or FILE.toml.",
             "MODEL",
             section="cluster",
             kind="object",
-            default="no slower",
+            details="More words: rack=0.8, cpu=0.28, traffic=5, link.host=12.5; see "
+            "[slow-downs](slowdown.md).",
         ),
     ] = None
     disruptions: Annotated[
         Any,
         Field(
-            "Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file; "
-            "random failures: mtbf:30d/mttr:4h/checkpoint:1h; published ones: "
-            "rsc, llama3; a recording of spot nodes: a JSON file.",
-            "FILE|mtbf:30d/mttr:4h",
+            "Failures, maintenance, reservations: FILE.toml, mtbf:30d/mttr:4h, rsc, llama3.",
+            "SPEC",
             section="cluster",
             kind="object",
+            details="A TOML file has changes of capacity and checkpoints, too; random failures "
+            "take more words, as in mtbf:30d/mttr:4h/checkpoint:1h; rsc and llama3 are published "
+            "ones; a JSON file is a recording of spot nodes.",
         ),
     ] = None
     power: Annotated[
         Any,
         Field(
-            "Account for energy: what GPUs, hosts and the building draw.",
+            "Account for energy by this model of power.",
             "FILE.toml",
             section="cluster",
             kind="object",
+            details="It has what GPUs, hosts and the building draw: [energy of a "
+            "cluster](../guides/cluster_energy.md).",
         ),
     ] = None
     power_cap: Annotated[
         Any,
         Field(
-            "With --power: never draw more: 450kW, or over time (CSV: time, W); with "
-            "limits=uniform or limits=optimised jobs are slowed down to make room.",
+            "With --power: never more: 450kW, or CSV (time, W).",
             "W|FILE.csv",
             section="cluster",
             kind="object",
+            unit="W",
+            details="With 450kW,limits=uniform (or optimised) jobs are slowed down to fit under "
+            "it: [energy of a cluster](../guides/cluster_energy.md).",
         ),
     ] = None
     carbon: Annotated[
         Any,
         Field(
-            "With --power: gCO2eq per kWh; one number, or a CSV of time, value.",
-            "FILE.csv|G",
+            "With --power: gCO2eq per kWh, or CSV (time, value).",
+            "G|FILE.csv",
             section="cluster",
             kind="object",
+            unit="gCO2eq/kWh",
         ),
     ] = None
     tariff: Annotated[
         Any,
         Field(
-            "With --power: money per kWh, over time (CSV: time, value) or one number.",
-            "FILE.csv|PRICE",
+            "With --power: price of a kWh, or CSV (time, value).",
+            "PRICE|FILE.csv",
             section="cluster",
             kind="object",
+            unit="money/kWh",
         ),
     ] = None
     arrivals: Annotated[
         str | None,
         Field(
-            "Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order; "
-            "closed = users wait for their jobs, as in the log (closed:30m: a session ends after "
-            "30 minutes without one).",
-            "N/SECONDS|closed",
+            "300/60 = 300 jobs every 60 s; closed = users wait for their jobs.",
+            "N/SECONDS",
             section="conditions",
-            default="open: as recorded, whatever becomes of the jobs",
+            default="as recorded",
+            details="The jobs are the same, in their own order. closed: users wait as in the log "
+            "(closed:30m: a session ends after 30 minutes without a job). As recorded: whatever "
+            "becomes of the jobs.",
         ),
     ] = None
 
