@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.options import SectionOption
+from windtunnel.site.conditions import FIELDS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -419,6 +422,8 @@ def right(param: click.Parameter, first: str = "") -> list[str]:
         return WORDS[param.name][0].split()
     if isinstance(param.type, click.Path):
         return ["out.html" if param.name in {"timeline", "page"} else "out.csv"]
+    if isinstance(param, SectionOption) and FIELDS[str(param.name)].words:
+        return list(FIELDS[str(param.name)].words)
     metavar = str(getattr(param, "metavar", None) or "")
     if "|" in metavar and metavar == metavar.lower():
         return metavar.split("|")
