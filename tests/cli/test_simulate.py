@@ -129,6 +129,28 @@ def test_the_terminal_shows_the_run_its_sizes_and_its_settings(
         assert text in ran.out
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+@pytest.mark.parametrize(
+    ("cluster", "shown"),
+    [
+        (("--cluster", "2x1"), None),
+        (("--cluster", "pool:2"), None),
+        (("--cluster", "2x1", "--sharing", "pooled"), "pooled"),
+    ],
+)
+def test_sharing_is_shown_where_jobs_share(
+    run: Callable[..., Any],
+    lecture: Path,
+    command: str,
+    cluster: tuple[str, ...],
+    shown: str | None,
+) -> None:
+    lines = run(command, lecture, *cluster).out.splitlines()
+    found = [line.split()[2:] for line in lines if line.startswith("GPU sharing")]
+    assert found == ([[shown]] if shown else [])
+    assert not any("None" in line for line in lines)
+
+
 def test_parquet_output_is_the_outcome_table(
     run: Callable[..., Any], lecture: Path, tmp_path: Path
 ) -> None:

@@ -276,10 +276,12 @@ def settings_of(flown: Flown) -> list[tuple[str, str]]:
         for name, o in runs.items()
         if "parameters" in o.settings
     ]
+    sharing = {name: o.settings["sharing"] or "none" for name, o in runs.items()}
+    is_shared = set(sharing.values()) != {"none"}
     return [
         ("queueing", _once_or_each({name: o.settings["queueing"] for name, o in runs.items()})),
         ("placement", str(first["placement"])),
-        ("GPU sharing", str(first["sharing"])),
+        *([("GPU sharing", _once_or_each(sharing))] if is_shared else []),
         ("arrivals", first.get("arrivals") or "open: as recorded, however long jobs wait"),
         ("engine", _once_or_each({name: o.settings["engine"] for name, o in runs.items()})),
         *parameters,
