@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.schema import COLUMNS, JOBS, STATUSES, as_jobs, conform, source_of
+from windtunnel.sim.slurm import asked as slurm_jobs
 
 GOOD = {
     "job_id": ["a", "b", "c"],
@@ -22,6 +26,22 @@ GOOD = {
     "status": ["completed", None, "unknown"],
     "priority": [0.0, -1.5, None],
 }
+
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "jobs-table.md"
+
+
+def test_the_page_lists_every_column() -> None:
+    columns = {
+        name
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    asked = re.findall(r'\.(?:text|number)\("(\w+)"', inspect.getsource(slurm_jobs))
+    assert "array_limit" in asked
+    assert {column.name for column in COLUMNS} | set(asked) <= columns
+    assert {"eligible_time", "array_id", "depends_on", "topology", "reason"} <= columns
 
 
 def broken(changes: dict[str, Any], **options: Any) -> wt.SchemaError:
