@@ -55,7 +55,7 @@ def test_a_missing_column_is_an_error_even_when_bad_rows_are_dropped() -> None:
     assert "--bad-rows" not in str(caught.value)
 
 
-def test_an_unknown_wish_is_answered_with_the_nearest() -> None:
+def test_an_unknown_word_is_answered_with_the_nearest() -> None:
     with pytest.raises(SpecError, match="drop"):
         conform_rows(pa.table({"job_id": ["1"]}), bad_rows="dropp")
 

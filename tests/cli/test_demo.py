@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,6 @@ from windtunnel.traces.open import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -27,6 +27,15 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return {**full(self, **more), "jobs": 300}
 
     monkeypatch.setattr(TraceRequest, "options", fewer)
+
+
+def test_the_pages_name_as_many_policies_as_it_flies() -> None:
+    assert len(module.POLICIES) == 4
+    root = Path(__file__).resolve().parents[2]
+    for name in ("README.md", "Makefile", "docs/index.md", "docs/tutorial.md"):
+        text = (root / name).read_text(encoding="utf-8")
+        assert "four policies" in text, name
+        assert "four schedulers" not in text, name
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_a_trace_is_planned_for_too(tmp_path: Path) -> None:
     assert "Spare nodes" in result.output
 
 
-def test_half_a_wish_is_refused() -> None:
+def test_a_plan_that_lacks_numbers_or_has_too_many_is_refused() -> None:
     for words in (
         ["plan", "reliability"],
         [*ASKED[:4]],
