@@ -422,9 +422,12 @@ def right(param: click.Parameter, first: str = "") -> list[str]:
         return WORDS[param.name][0].split()
     if isinstance(param.type, click.Path):
         return ["out.html" if param.name in {"timeline", "page"} else "out.csv"]
+    return _few_words(param) or list(KINDS.get(param.type.name, ()))
+
+
+def _few_words(param: click.Parameter) -> list[str]:
+    """Return the words of which an option takes one; none = it takes others, too."""
     if isinstance(param, SectionOption) and FIELDS[str(param.name)].words:
         return list(FIELDS[str(param.name)].words)
     metavar = str(getattr(param, "metavar", None) or "")
-    if "|" in metavar and metavar == metavar.lower():
-        return metavar.split("|")
-    return list(KINDS.get(param.type.name, ()))
+    return metavar.split("|") if "|" in metavar and metavar == metavar.lower() else []
