@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 
 from windtunnel.kernel.announced import Announced
@@ -138,8 +140,13 @@ class Admission:
         if many == 0 or many == self.state.power.choices._types:
             return -1
         with cython.gil:
-            kind = self.narrow(self.state.kind[job], cheap)
+            kind = self._narrowed(self.state.kind[job], cheap)
         return kind
+
+    def _narrowed(self, kind: int, cheap: int) -> int:
+        """Return a kind bound to some GPU types; -1 after something was raised."""
+        found: Any = self.announced.raised.call(self.narrow, (kind, cheap))
+        return -1 if found is None else found
 
     @compiled
     def floor(self, free: Free, job: cython.int) -> cython.longlong:

@@ -5,12 +5,15 @@ Plans (backfilling, promises) see it; nothing else does. Failures and repairs ar
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 import numpy
 
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.raised import Raised
 
 
 @cython.final
@@ -24,6 +27,7 @@ class Announced:
         num_rows: changes of the power cap that have been looked up, at ``row_time`` to ``row_cap``.
         next_row: the first of them that lies ahead.
         num_asleep: nodes that are not awake: those that were called, then those that sleep.
+        raised: what Python has raised that the loop asked about caps and GPU types.
         calls: goes up whenever other nodes are, or are ready at other times.
     """
 
@@ -47,6 +51,7 @@ class Announced:
     row_cap: cython.double[::1]
     period: cython.double
     rows: object
+    raised: Raised
     in_group: cython.char[:, ::1]
     hidden: cython.int
     hidden_node: cython.int[::1]
@@ -59,6 +64,7 @@ class Announced:
         self, num_nodes: int, access_sets: list, num_groups: int, *, is_pool: bool
     ) -> None:
         self.is_pool = is_pool
+        self.raised = Raised()
         self.in_group = numpy.zeros((max(len(access_sets), 1), num_groups + 1), dtype=numpy.int8)
         for number, groups in enumerate(access_sets):
             for group in groups:
@@ -101,6 +107,10 @@ class Announced:
         self.wake_time = wake_time
         self.sleep_group = group
 
+    def check(self) -> None:
+        """Raise what Python has raised that the loop asked about caps and GPU types."""
+        self.raised.check()
+
     @compiled
     def ready_at(self, place: cython.int, now: cython.double) -> cython.double:
         """Return when one of the nodes that are not awake could be, s."""
@@ -117,7 +127,8 @@ class Announced:
         caps = list(numpy.asarray(self.row_cap)[self.next_row :])
         time = times[len(times) - 1] if times else -ENDLESS
         while time <= until:
-            time, cap_w = next(self.rows, (ENDLESS, ENDLESS))
+            found: Any = self.raised.call(next, (self.rows, (ENDLESS, ENDLESS)))
+            time, cap_w = (ENDLESS, ENDLESS) if found is None else found
             times.append(time)
             caps.append(cap_w)
         self.row_time, self.row_cap = numpy.array(times), numpy.array(caps)

@@ -5,6 +5,8 @@ Scores are whole numbers made by the same operations, in the same order, as in p
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 
 from windtunnel.kernel.device_kinds import DEVICE_MILLI
@@ -191,18 +193,19 @@ def device_leftover_score(
 def device_asked(
     search: DeviceSearch, kind: cython.int, which: cython.int, tasks: cython.longlong
 ) -> cython.longlong:
-    """Return what a placement of the user's own says of a node; it raises nothing."""
+    """Return what a placement of the user's own says of a node; 0 after it has raised something."""
     device: cython.int
     first: cython.longlong = cython.cast(cython.longlong, which) * search.state.cluster.each
     devices: list = []
     for device in range(min(search.state.cluster.gpus[which], search.state.cluster.each)):
         devices.append(search.state.devices[first + device])
-    score: cython.longlong = search.scoring.ask(
+    about = (
         which, devices, search.state.cores[which], search.state.mem[which],
         search.state.tasks[which], tasks,
         search.kinds.milli[kind], search.kinds.cores[kind], search.kinds.mem[kind],
     )  # fmt: skip
-    return score
+    score: Any = search.scoring.raised.call(search.scoring.ask, about)
+    return 0 if score is None else score
 
 
 @compiled

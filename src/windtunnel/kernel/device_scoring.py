@@ -13,6 +13,7 @@ from windtunnel.kernel.device_kinds import DeviceKinds
 from windtunnel.kernel.draws import MIX_MASK, mixed
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_sets import NodeSets
+from windtunnel.kernel.raised import Raised
 
 #: Placements.
 BY_FIRST_FIT = cython.declare(cython.int, 0)
@@ -75,6 +76,7 @@ class DeviceScoring:
         shapes: shapes of the target workload, by thousandths of a GPU.
         ask: of a placement of the user's own: how good a node is
             (`windtunnel.placements.asked.AskedPlacement.asked`).
+        raised: what ``ask`` or ``tree`` has raised.
         classes: score classes for which scores are kept; 0 = none are.
         kept: the score of each node by class, (classes x nodes,).
         kept_at: the node's stamp then; 0 = none.
@@ -105,6 +107,7 @@ class DeviceScoring:
     shape_mask: cython.longlong[::1]
     sets: NodeSets
     ask: object
+    raised: Raised
     classes: cython.int
     kept: cython.longlong[::1]
     kept_at: cython.longlong[::1]
@@ -114,6 +117,7 @@ class DeviceScoring:
     def __init__(self, cluster: DeviceCluster, placement: Any, nodes: Any) -> None:
         name = {"spread": "worst_fit", "tree": "best_fit"}.get(placement.name, placement.name)
         self.ask = placement.asked(nodes)
+        self.raised = Raised()
         if self.ask is None and name not in SCORED_NAMES:
             raise ValueError(f"placement {name!r} on devices; expected {SCORED_NAMES}")
         self.nodes = cluster.nodes

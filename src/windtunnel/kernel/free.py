@@ -13,6 +13,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.raised import Raised
 from windtunnel.kernel.rows import Rows
 
 
@@ -26,6 +27,7 @@ class Free:
         changes: rises with every change: a choice of nodes holds until then.
         draws: jobs taken so far, of a state whose placement draws random numbers by it.
         place: where the last ``fit`` would put a job.
+        raised: what a placement in Python has raised; None = there is none.
         nodes: nodes, or pools.
     """
 
@@ -35,6 +37,12 @@ class Free:
     version: cython.longlong
     changes: cython.longlong
     place: Pairs
+    raised: Raised
+
+    def check(self) -> None:
+        """Raise what a placement in Python has raised."""
+        if self.raised is not None:
+            self.raised.check()
 
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:

@@ -74,6 +74,7 @@ class FreeDevices(FreeOnNodes):
         self.nodes = len(nodes)
         self.cluster = DeviceCluster(nodes, problem.pooled)
         self.scoring = DeviceScoring(self.cluster, placement, nodes)
+        self.raised = self.scoring.raised
         self.kinds = DeviceKinds(
             len(nodes),
             problem.demands,
@@ -96,7 +97,7 @@ class FreeDevices(FreeOnNodes):
         twin: FreeDevices = FreeDevices.__new__(FreeDevices)
         twin.nodes = self.nodes
         twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring
-        twin.requests = self.requests
+        twin.requests, twin.raised = self.requests, self.raised
         twin.state, twin.holds = self.state.twin(), self.holds.twin()
         twin.place = Pairs()
         twin.search = DeviceSearch(twin.state, twin.scoring, twin.kinds, twin.place)
@@ -223,7 +224,8 @@ class FreeDevices(FreeOnNodes):
         for which in range(self.cluster.nodes):
             if self.state.is_within(which):
                 fitting[which] = self.search.fitting_up_to(kind, which, MANY_TASKS)
-        found: Any = self.scoring.tree(fitting, rest, self.requests[kind])
+        request = self.requests[kind]
+        found: Any = self.raised.call(self.scoring.tree, (fitting, rest, request))
         if found is None:
             return False
         for node, tasks in found:

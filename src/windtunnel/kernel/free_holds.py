@@ -9,6 +9,7 @@ import numpy
 
 from windtunnel.kernel.bits import bit_at
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 #: Which nodes a search looks at: those not withheld; those shown alone; both.
 LOOK_OPEN = cython.declare(cython.int, 0)
@@ -90,8 +91,8 @@ class Holds:
 
     def _grow(self, least: int) -> None:
         self.capacity = least + least // 2 + 16
-        self.node = numpy.resize(numpy.asarray(self.node), self.capacity)
-        self.group = numpy.resize(numpy.asarray(self.group), self.capacity)
+        self.node = longer(self.node, self.capacity)
+        self.group = longer(self.group, self.capacity)
 
     @compiled
     def copy_from(self, other: Holds) -> cython.void:

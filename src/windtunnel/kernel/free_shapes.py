@@ -63,6 +63,7 @@ class FreeShapes(FreeNodes):
         super().__init__(problem, placement, access_sets)
         self.shapes = ShapeKinds(self.top, self.kinds.count)
         self.scored = scored
+        self.raised = None if self.scored is None else self.scored.raised
         self.grant = Pairs()
         limits = [None] * self.nodes if cores is None else list(cores)
         self.free_cores = numpy.array(
@@ -76,7 +77,7 @@ class FreeShapes(FreeNodes):
         twin.shapes, twin.constrained = self.shapes, self.constrained
         twin.free_cores = numpy.array(self.free_cores)
         twin.scored = None if self.scored is None else self.scored.twin()
-        twin.grant = Pairs()
+        twin.grant, twin.raised = Pairs(), self.raised
         twin._share(self)
         return twin
 

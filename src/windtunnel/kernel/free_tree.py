@@ -14,6 +14,7 @@ import numpy
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.raised import Raised
 
 
 @cython.final
@@ -38,11 +39,12 @@ class FreeTree(FreeNodes):
         super().__init__(problem, placement, access_sets)
         self.demands = list(problem.demands)
         self.tree = placement.tree.place_gpus
+        self.raised = Raised()
 
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
         twin: FreeTree = FreeTree.__new__(FreeTree)
-        twin.demands, twin.tree = self.demands, self.tree
+        twin.demands, twin.tree, twin.raised = self.demands, self.tree, self.raised
         twin._share(self)
         return twin
 
@@ -71,7 +73,7 @@ class FreeTree(FreeNodes):
             for node in range(self.nodes):
                 if not self.holds.is_in_sight(self.looks, node):
                     free[node] = 0
-        found: Any = self.tree(free, self.demands[kind])
+        found: Any = self.raised.call(self.tree, (free, self.demands[kind]))
         if found is None:
             return False
         for node, gpus in found:

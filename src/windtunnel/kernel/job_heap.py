@@ -6,6 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 
 @cython.final
@@ -38,9 +39,9 @@ class JobHeap:
 
     def _grow(self) -> None:
         self.capacity = self.capacity * 2
-        self.time = numpy.resize(numpy.asarray(self.time), self.capacity)
-        self.order = numpy.resize(numpy.asarray(self.order), self.capacity)
-        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
+        self.time = longer(self.time, self.capacity)
+        self.order = longer(self.order, self.capacity)
+        self.job = longer(self.job, self.capacity)
 
     @compiled
     def _rise(

@@ -7,6 +7,7 @@ import numpy
 
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 
 @cython.final
@@ -30,7 +31,7 @@ class JobList:
 
     def _grow(self) -> None:
         self.capacity = 2 * self.capacity
-        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
+        self.job = longer(self.job, self.capacity)
 
     @compiled
     def add(self, job: cython.int) -> cython.void:

@@ -160,7 +160,7 @@ class JobViews:
                 ``running``.
         """
         if name == "number":
-            return numbers
+            return numbers.copy()  # a policy may write into what it is given
         if name in ("remaining", "run_time", "running"):
             return self._states(numbers, name)
         rows = numpy.asarray(self.rows)[numbers]

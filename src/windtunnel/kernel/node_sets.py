@@ -8,6 +8,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 
 @cython.final
@@ -46,10 +47,11 @@ class NodeSets:
         if kept == self._everywhere:
             return -1
         if kept not in self._places:
-            old = numpy.asarray(self.bits)
+            begin = len(self.bits)
+            self._places[kept] = begin
+            self.bits = longer(self.bits, begin + self.words)
             new = numpy.frombuffer(kept.to_bytes(self.words * 8, "little"), dtype="<i8")
-            self._places[kept] = len(old)
-            self.bits = numpy.concatenate([old, new.astype(numpy.int64)])
+            numpy.asarray(self.bits)[begin:] = new
         return int(self._places[kept])
 
     @compiled

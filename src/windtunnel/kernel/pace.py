@@ -14,7 +14,7 @@ import numpy
 
 from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, longer
 from windtunnel.kernel.rounding import half_even
 from windtunnel.kernel.uplinks import Uplinks
 
@@ -162,14 +162,14 @@ class Pace:
         self._devices = self._cores = numpy.zeros(0, dtype=numpy.int64)
 
     def _grow(self) -> None:
-        more = len(self._job) // 2 + 256
-        self._job = numpy.append(self._job, numpy.zeros(more, dtype=numpy.int32))
-        self._node = numpy.append(self._node, numpy.zeros(more, dtype=numpy.int32))
-        self._next = numpy.append(self._next, numpy.zeros(more, dtype=numpy.int32))
-        self._before = numpy.append(self._before, numpy.zeros(more, dtype=numpy.int32))
-        self._also = numpy.append(self._also, numpy.zeros(more, dtype=numpy.int32))
-        self._devices = numpy.append(self._devices, numpy.zeros(more, dtype=numpy.int64))
-        self._cores = numpy.append(self._cores, numpy.zeros(more, dtype=numpy.int64))
+        most = len(self._job) + len(self._job) // 2 + 256
+        self._job = longer(self._job, most)
+        self._node = longer(self._node, most)
+        self._next = longer(self._next, most)
+        self._before = longer(self._before, most)
+        self._also = longer(self._also, most)
+        self._devices = longer(self._devices, most)
+        self._cores = longer(self._cores, most)
 
     @compiled
     def enter(

@@ -67,7 +67,10 @@ class Pairs:
 
 
 def longer(array: object, length: int) -> numpy.ndarray:
-    """Return an array (a table of columns) with what another has at its beginning, then 0."""
+    """Return an array (a table of columns) with what another has at its beginning, then 0.
+
+    Nothing here is code in Python: an interrupt, which is raised there, finds no half-made array.
+    """
     old = numpy.asarray(array)
     last: Any = old.ndim - 1  # of an object: Cython has no negative indices
     new = numpy.zeros((*old.shape[:last], length), dtype=old.dtype)

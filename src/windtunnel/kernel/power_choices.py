@@ -453,7 +453,7 @@ class PowerChoices:
     def _rehash(self) -> None:
         self._slots *= 4
         old = numpy.asarray(self._slot)
-        self._slot = numpy.full(self._slots, -1, dtype=numpy.int32)
+        self._slot = numpy.zeros(self._slots, dtype=numpy.int32) - 1
         parts, count = numpy.array(self._parts), self._num_parts
         gpus = numpy.array(self._gpus)
         for table in old[old >= 0].tolist():

@@ -20,6 +20,7 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.quota_victims import QuotaVictims
@@ -521,7 +522,7 @@ class QuotaRule(Rule):
 
     def _grow_alarms(self) -> None:
         self.alarm_capacity = 2 * self.alarm_capacity + 64
-        self.alarms = numpy.resize(numpy.asarray(self.alarms), self.alarm_capacity)
+        self.alarms = longer(self.alarms, self.alarm_capacity)
 
     @compiled
     def _ring(self, queue: cython.int, at: cython.double) -> cython.void:

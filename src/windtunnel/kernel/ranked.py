@@ -10,6 +10,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 RANKED_CAPACITY = cython.declare(cython.int, 64)
 
@@ -83,14 +84,14 @@ class Ranked:
         before = self.blocks
         self.blocks = max(2 * before, 8)
         entries = self.blocks * RANKED_CAPACITY
-        self.block = _ranked_longer(self.block, self.blocks)
-        self.spare = _ranked_longer(self.spare, self.blocks)
-        self.length = _ranked_longer(self.length, self.blocks)
-        self.total = _ranked_longer(self.total, self.blocks)
-        self.key = _ranked_longer(self.key, entries)
-        self.order = _ranked_longer(self.order, entries)
-        self.job = _ranked_longer(self.job, entries)
-        self.unit = _ranked_longer(self.unit, entries)
+        self.block = longer(self.block, self.blocks)
+        self.spare = longer(self.spare, self.blocks)
+        self.length = longer(self.length, self.blocks)
+        self.total = longer(self.total, self.blocks)
+        self.key = longer(self.key, entries)
+        self.order = longer(self.order, entries)
+        self.job = longer(self.job, entries)
+        self.unit = longer(self.unit, entries)
         for number in range(self.blocks - 1, before - 1, -1):
             self.spare[self.spares] = number
             self.spares += 1
@@ -376,11 +377,3 @@ class Ranked:
         self.at_place = self.over_place
         self.at_index = self.over_index
         self.passed = self.over_passed
-
-
-def _ranked_longer(array: object, length: int) -> numpy.ndarray:
-    """Return a longer copy."""
-    old = numpy.asarray(array)
-    new = numpy.zeros(length, dtype=old.dtype)
-    new[: len(old)] = old
-    return new

@@ -7,6 +7,7 @@ import numpy
 
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 
 
 @cython.final
@@ -40,10 +41,10 @@ class RiseHeap:
 
     def _grow(self) -> None:
         self.capacity = 2 * self.capacity + 64
-        self.rise = numpy.resize(numpy.asarray(self.rise), self.capacity)
-        self.line = numpy.resize(numpy.asarray(self.line), self.capacity)
-        self.job = numpy.resize(numpy.asarray(self.job), self.capacity)
-        self.round = numpy.resize(numpy.asarray(self.round), self.capacity)
+        self.rise = longer(self.rise, self.capacity)
+        self.line = longer(self.line, self.capacity)
+        self.job = longer(self.job, self.capacity)
+        self.round = longer(self.round, self.capacity)
 
     @compiled
     def _is_before(self, round_: cython.int, job: cython.int, entry: cython.int) -> cython.bint:

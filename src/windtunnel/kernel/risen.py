@@ -21,6 +21,7 @@ from windtunnel.kernel.line_blocks import LineBlocks
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
+from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
 from windtunnel.kernel.promise_search import PromiseSearch
 from windtunnel.kernel.promises import PROMISE_MADE, Promises
@@ -79,8 +80,8 @@ class Risen:
 
     def _grow_popped(self) -> None:
         self.popped_capacity = 2 * self.popped_capacity + 64
-        self.popped_rise = numpy.resize(numpy.asarray(self.popped_rise), self.popped_capacity)
-        self.popped_line = numpy.resize(numpy.asarray(self.popped_line), self.popped_capacity)
+        self.popped_rise = longer(self.popped_rise, self.popped_capacity)
+        self.popped_line = longer(self.popped_line, self.popped_capacity)
 
     # Who may start earlier.
 

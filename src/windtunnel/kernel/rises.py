@@ -6,6 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.promises import Promises
 from windtunnel.kernel.state import State
 
@@ -54,12 +55,12 @@ class Rises:
 
     def _grow(self) -> None:
         self.capacity = 2 * self.capacity + 64
-        self.node = numpy.resize(numpy.asarray(self.node), self.capacity)
-        self.begin = numpy.resize(numpy.asarray(self.begin), self.capacity)
-        self.end = numpy.resize(numpy.asarray(self.end), self.capacity)
-        self.origin = numpy.resize(numpy.asarray(self.origin), self.capacity)
-        self.born = numpy.resize(numpy.asarray(self.born), self.capacity)
-        self.many = numpy.resize(numpy.asarray(self.many), self.capacity)
+        self.node = longer(self.node, self.capacity)
+        self.begin = longer(self.begin, self.capacity)
+        self.end = longer(self.end, self.capacity)
+        self.origin = longer(self.origin, self.capacity)
+        self.born = longer(self.born, self.capacity)
+        self.many = longer(self.many, self.capacity)
 
     @compiled
     def clear(self) -> cython.void:

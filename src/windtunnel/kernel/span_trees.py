@@ -10,6 +10,7 @@ import numpy
 
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, Promises
 
 #: So many new jobs are each put in where they belong; for more all are sorted.
@@ -61,7 +62,7 @@ class SpanTrees:
         self.span = self.latest = numpy.zeros(0)
 
     def _grow(self, capacity: int) -> None:
-        self.by_span = numpy.resize(numpy.append(self.by_span, numpy.int32(0)), capacity)
+        self.by_span = longer(self.by_span, capacity)
         self.span, self.latest = numpy.zeros(capacity), numpy.zeros(2 * capacity)
 
     @compiled

@@ -12,7 +12,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, longer
 
 
 @cython.final
@@ -82,9 +82,9 @@ class Uplinks:
         self.is_stale = False
 
     def _grow(self) -> None:
-        more = len(self._link) // 2 + 256
-        self._link = numpy.append(self._link, numpy.zeros(more, dtype=numpy.int32))
-        self._next = numpy.append(self._next, numpy.zeros(more, dtype=numpy.int32))
+        most = len(self._link) + len(self._link) // 2 + 256
+        self._link = longer(self._link, most)
+        self._next = longer(self._next, most)
 
     @compiled
     def enter(

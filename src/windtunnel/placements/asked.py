@@ -85,14 +85,9 @@ class AskedPlacement(ScoredPlacement):
 
     Attributes:
         function: how good a node is, the higher the better.
-        failure: what it raised first, which ends the run.
     """
 
     function: ClassVar[Score]
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.failure: Exception | None = None
 
     def score(self, free: FreeDevices, node: int, demand: DeviceDemand, grants: list[int]) -> int:
         """Return what the function says, as a whole number of the same order."""
@@ -103,23 +98,8 @@ class AskedPlacement(ScoredPlacement):
         )
 
     def asked(self, nodes: Sequence[DeviceNode]) -> Callable[..., int]:
-        """Return what the kernel calls for a score; it raises nothing: see ``failure``."""
-
-        def ask(node: int, *state: Any) -> int:
-            if self.failure is not None:
-                return 0
-            try:
-                return self._score(nodes[node], node, *state)
-            except Exception as error:  # noqa: BLE001 - raised by `check`, outside of the kernel
-                self.failure = error
-                return 0
-
-        return ask
-
-    def check(self) -> None:
-        """Raise what the function has raised inside the kernel, if it has."""
-        if self.failure is not None:
-            raise self.failure
+        """Return what the kernel calls for a score."""
+        return lambda node, *state: self._score(nodes[node], node, *state)
 
     def _score(  # noqa: PLR0917 - what the kernel has of a node and a kind, in its order
         self,

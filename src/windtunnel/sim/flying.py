@@ -63,10 +63,10 @@ class Flying:
     def fly(self) -> Flight:
         """Fly, and return the flight."""
         while (why := self.sim.run()) != OVER:
-            self.run.check_placement()
+            self.run.check()
             if not self._answer(why):
                 break
-        self.run.check_placement()
+        self.run.check()
         self.run.tell()
         return self._flight()
 

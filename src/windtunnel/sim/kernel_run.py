@@ -81,9 +81,6 @@ class KernelRun:
         self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
         self.every = policy.every if policy.every is not None else math.inf
         self.capped = power is not None and power.cap is not None
-        scored = placement if shapes is None or shapes.scores is None else shapes.scores.placement
-        #: Raises what a placement of the user's own has raised inside the kernel.
-        self.check_placement = getattr(scored, "check", _nothing)
         self.slowed = rules.slowdown is not None or (power is not None and power.throttles)
         self.tells = policy.watches and not policy.in_numbers
         self.free = free_state(problem, placement, self.access) if shapes is None else shapes.free
@@ -196,6 +193,11 @@ class KernelRun:
             bound = restricted(problem.demands[kind], problem.free_state(), nodes)
             known = self._narrowed[kind, types] = self.free.add_kind(bound)
         return known
+
+    def check(self) -> None:
+        """Raise what Python, or an interrupt of it, has raised inside the kernel."""
+        self.free.check()
+        self.announced.check()
 
     def begin(self, rule: Any) -> None:
         """Make the loop, with the rule for the queue."""

@@ -283,7 +283,8 @@ class KvBlocks:
     def grow(self) -> None:
         """Give ``holds`` twice the rows."""
         rows = numpy.asarray(self.holds)
-        self.holds = numpy.concatenate([rows, numpy.empty_like(rows)])
+        self.holds = numpy.zeros((2 * len(rows), rows.shape[1]), dtype=rows.dtype)
+        numpy.asarray(self.holds)[: len(rows)] = rows
 
     @compiled
     def release(self, r: cython.longlong, i: cython.longlong) -> cython.longlong:

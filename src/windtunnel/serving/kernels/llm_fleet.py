@@ -250,8 +250,8 @@ class LlmFleet:
     def lengthen(self, minute: int) -> None:
         """Give ``minutes`` at least twice the rows, and that of a minute."""
         rows = numpy.asarray(self.minutes)
-        more = numpy.zeros((max(minute + 1, 2 * len(rows)) - len(rows), 4))
-        self.minutes = numpy.concatenate([rows, more])
+        self.minutes = numpy.zeros((max(minute + 1, 2 * len(rows)), 4))
+        numpy.asarray(self.minutes)[: len(rows)] = rows
 
     @compiled
     def queue(self, r: cython.longlong, i: cython.longlong) -> cython.void:

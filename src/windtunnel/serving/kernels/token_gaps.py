@@ -87,7 +87,8 @@ class TokenGaps:
         rows = numpy.asarray(self.rows)
         rows = rows[rows[:, 0] >= 0]
         rows[:, 0] = (rows[:, 0] + divisor // 2) // divisor
-        self.rows = numpy.full((1 << self.bits, 2), [-1, 0], dtype=numpy.int64)
+        self.rows = numpy.zeros((1 << self.bits, 2), dtype=numpy.int64)
+        numpy.asarray(self.rows)[:, 0] = -1
         self.size = 0
         self.put_all(rows)
 
