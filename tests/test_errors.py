@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import windtunnel as wt
-from windtunnel.errors import MAX_QUOTED, TraceError, Violation, nearest, quote
+from windtunnel.errors import MAX_QUOTED, TraceError, Violation, nearest, quote, unused_names
 
 
 def test_quoting_escapes_and_cuts() -> None:
@@ -30,6 +30,28 @@ def test_nearest_suggests_what_is_there() -> None:
     assert nearest("SRTF", ["srtf"]) == " Did you mean 'srtf'?"
     # As it is spelt where it stands: that is what one has to type.
     assert nearest("num_gpus", ["Num_GPUs", "user"]) == " Did you mean 'Num_GPUs'?"
+
+
+def test_unused_names_are_listed_beside_what_there_is() -> None:
+    def sentences(named: list[str], occurring: list[str | None]) -> list[str]:
+        return unused_names("Jobs name", "partition", named, occurring, where="the site")
+
+    assert sentences(["gpu"], ["gpu", None]) == []
+    assert sentences(["silver", "gpu"], ["gold", "gpu"]) == [
+        "Jobs name partition 'silver'; the site has 'gold', 'gpu'."
+    ]
+    assert sentences(["GPU"], ["gpu"]) == [
+        "Jobs name partition 'GPU' (did you mean 'gpu'?); the site has 'gpu'."
+    ]
+    assert sentences(["x"], [None]) == ["Jobs name partition 'x'; the site has none."]
+    many = [f"a{number}" for number in range(1000, 2000)]
+    (sentence,) = sentences(many, ["z", *many[:7]])
+    assert "'a1011' (did you mean" in sentence
+    assert " and 988 more; the site has 'a1000', " in sentence
+    assert sentence.endswith("'a1004' and 3 more.")
+    # Among millions of ids nobody looks for the nearest: that would take minutes.
+    (sentence,) = sentences(["x7"], [f"x{number}a" for number in range(20_001)])
+    assert "did you mean" not in sentence
 
 
 def test_the_tree() -> None:

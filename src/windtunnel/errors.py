@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 #: Values quoted in a message are cut here: a hostile cell must not flood a terminal.
 MAX_QUOTED = 80
+#: So many names are listed in a sentence, ...
+MAX_LISTED = 5
+#: ... and a name is looked for among so many: among millions of job ids it would take minutes.
+MAX_COMPARED = 20_000
 
 
 def quote(value: object) -> str:
@@ -40,9 +44,48 @@ def quote(value: object) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest known word, or an empty string."""
+    match = _match(word, known)
+    return "" if match is None else f" Did you mean {quote(match)}?"
+
+
+def _match(word: str, known: Iterable[str]) -> str | None:
     spelt = {name.lower(): name for name in known}
     matches = difflib.get_close_matches(word.lower(), spelt, n=1)
-    return f" Did you mean {quote(spelt[matches[0]])}?" if matches else ""
+    return spelt[matches[0]] if matches else None
+
+
+def unused_names(
+    who: str, kind: str, named: Iterable[str], occurring: Iterable[str | None], *, where: str
+) -> list[str]:
+    """Return what a reader must know of names that occur nowhere: one sentence, or none.
+
+    Args:
+        who: whoever names them, with the verb.
+        kind: what they are names of.
+        named: the names.
+        occurring: those that there are; None = something without a name.
+        where: whatever has those.
+
+    >>> unused_names("The quotas name", "vc", ["vc1", "vc9"], ["vc1"], where="the trace")
+    ["The quotas name vc 'vc9' (did you mean 'vc1'?); the trace has 'vc1'."]
+    """
+    known = sorted({name for name in occurring if name is not None})
+    unused = sorted(set(named).difference(known))
+    if not unused:
+        return []
+    compared = known if len(known) <= MAX_COMPARED else ()
+    shown = []
+    for name in unused[:MAX_LISTED]:
+        match = _match(name, compared)
+        shown.append(quote(name) + (f" (did you mean {quote(match)}?)" if match else ""))
+    has = _first([quote(name) for name in known[:MAX_LISTED]], len(known)) or "none"
+    return [f"{who} {kind} {_first(shown, len(unused))}; {where} has {has}."]
+
+
+def _first(shown: Sequence[str], number: int) -> str:
+    """Return the first of a number of names, and how many more there are."""
+    more = number - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 class WindtunnelError(Exception):

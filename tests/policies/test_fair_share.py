@@ -213,6 +213,13 @@ def test_those_without_a_user_share_as_one() -> None:
     assert out.table["start_time"].to_pylist() == [0, 100, 200, 190]  # as if they were one b's
 
 
+def test_shares_of_nobody_are_noted() -> None:
+    shares = {"a": 1, "b": 2, "(none)": 1}
+    assert wt.simulate(two_users(90.0), "pool:2", FairShare(shares=shares)).notes == ()
+    out = wt.simulate(two_users(90.0), "pool:2", FairShare(shares=shares | {"cy": 1}))
+    assert out.notes == ("The shares name user 'cy'; the trace has 'a', 'b'.",)
+
+
 def test_runs_keep_their_own_accounts() -> None:
     policy = resolve_policy("fair-share")
     first = wt.simulate(two_users(90.0), "pool:2", policy)

@@ -259,6 +259,13 @@ def test_time_outs_are_noted() -> None:
     assert out.settings["parameters"]["gang_timeout"] == 20
 
 
+def test_quotas_of_nobody_are_noted() -> None:
+    more = {"*": 1, "(none)": 1}
+    assert flown(BORROWED, TWO | more).notes == ()
+    out = flown(BORROWED, TWO | more | {"vX": 1})
+    assert out.notes == ("The quotas name vc 'vX'; the trace has 'a', 'b'.",)
+
+
 def test_the_rest_has_one_queue() -> None:
     table = jobs(("x", 0, 10, 2, "x"), ("y", 0, 10, 2, "y"), ("a", 0, 10, 2, "a"))
     out = flown(table, {"a": 2, "*": 2}, borrowing="none")

@@ -155,6 +155,20 @@ def test_a_reservation_is_for_its_users(queueing: str) -> None:
     assert times(out) == [(0, 20), (20, 30), (late, late + 10)]
 
 
+def test_reservations_for_nobody_are_noted() -> None:
+    jobs = ONE | {"job_id": ["7"], "user": ["ann"]}
+    held = Reservation(start=5, end=50, nodes=(1,), users=("ann", "anne"), vcs=("nlp",))
+    other = Reservation(start=60, end=70, nodes=(1,), jobs=("7", "8"))
+    out = fly(jobs, "2x4", reservations=[held, other])
+    assert list(out.notes) == [
+        "Reservations name user 'anne' (did you mean 'ann'?); the trace has 'ann'.",
+        "Reservations name vc 'nlp'; the trace has none.",
+        "Reservations name job '8'; the trace has '7'.",
+    ]
+    known = Reservation(start=5, end=50, nodes=(1,), users=("ann",), jobs=("7",))
+    assert not fly(jobs, "2x4", reservations=[known]).notes
+
+
 def test_reserved_nodes_are_tried_first_then_all() -> None:
     jobs = {
         "submit_time": [0, 0, 0],
@@ -342,7 +356,6 @@ def test_settings_run_it_again() -> None:
         ({"maintenance": [Maintenance(nodes=(0, 0), start=0, end=1)]}, "each node once"),
         ({"failure_models": [FailureModel(mtbf=1e6, mttr=1, gpu_type="T4")]}, "unknown name 'T4'"),
         ({"reservations": [Reservation(start=0, end=1, gpus=99)]}, "found 99 GPUs"),
-        ({"reservations": [Reservation(start=0, end=1, nodes=(0,), jobs=("x",))]}, "no such job"),
     ],
 )
 def test_what_the_cluster_does_not_have(parts: dict[str, Any], message: str) -> None:

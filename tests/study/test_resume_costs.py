@@ -50,6 +50,19 @@ def test_saving_and_restoring_add_up_and_are_noted() -> None:
     assert again.table == out.table
 
 
+def test_costs_of_what_nobody_runs_are_noted() -> None:
+    def notes(**costs: Any) -> list[str]:
+        out = wt.simulate(JOBS, "pool:25", "srtf", **costs)
+        return [note for note in out.notes if "workload or template" in note]
+
+    has = "the trace has 'bert', 'gpt', 'vgg'."
+    assert notes(save_time="bertt=20/gpt=3/*=1", restore_time={"resnet": 1}) == [
+        f"save_time names workload or template 'bertt' (did you mean 'bert'?); {has}",
+        f"restore_time names workload or template 'resnet'; {has}",
+    ]
+    assert notes(save_time="bert=20/*=1", restore_time=BY_SIZE) == []
+
+
 @pytest.mark.parametrize(
     "cost",
     ["x", -1, {"bert": -2}, {4: "x"}, lambda jobs: np.array([1.0]), lambda jobs: -jobs.num_gpus],

@@ -78,6 +78,9 @@ def test_quotas_come_before_busy_gpus(tmp_path: Path) -> None:
     found = wait_causes(jobs, ClusterSpec.pool(8), quotas={"a": 2.0})
     assert causes_of(found, 1) == {"quota": 9.0}
     assert causes_of(found, 2) == {"order": 2.0}  # behind the job that its quota held up
+    named = wait_causes(jobs, ClusterSpec.pool(8), quotas={"a": 2.0, "*": 1.0, "vX": 1.0})
+    extra = set(named.notes) - set(found.notes)
+    assert extra == {"The quotas name vc 'vX'; the trace has 'a', 'b'."}
     path = tmp_path / "q.toml"
     path.write_text(
         '[[queues]]\nvc = "a"\nnominal_quota = 2\n[[queues]]\nvc = "b"\nnominal_quota = 4\n'

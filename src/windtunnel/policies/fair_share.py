@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import PolicyError, SpecError, nearest, quote
+from windtunnel.errors import PolicyError, SpecError, nearest, quote, unused_names
 from windtunnel.policies.length_order import numbers
 from windtunnel.policies.usage import PARTS, DecayedUsage
 from windtunnel.sim.contract import Policy
@@ -173,10 +173,16 @@ class Multifactor(Policy):
         flown = copy(self)
         flown.accounts = Accounts(self, problem)
         flown.usage_order = flown.accounts.order
-        nobody = sum(name is None for name in getattr(problem.jobs, self.per))
+        owners = getattr(problem.jobs, self.per).tolist()
+        nobody = sum(name is None for name in owners)
         if nobody:
             note = f"{self.label}: {nobody:,} job(s) without a {self.per} share as one {self.per}."
             flown.notes = (note,)
+        if isinstance(self.given_shares, Mapping):
+            named = set(self.given_shares) - {NOBODY}
+            flown.notes += tuple(
+                unused_names("The shares name", self.per, named, owners, where="the trace")
+            )
         return flown
 
     def started(self, job: JobView, now: float) -> None:

@@ -25,7 +25,7 @@ from windtunnel.policies.quota_books import Held, open_accounts, parts
 from windtunnel.policies.quota_numbers import in_numbers
 from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
-from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional
+from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional, unused_vcs
 from windtunnel.policies.waiting_line import (
     REQUEUING_TIMESTAMPS,
     GangWait,
@@ -132,12 +132,15 @@ class Quota(PerRun):
             PolicyError: a job's virtual cluster has no quota, or never enough of it; or the quotas
                 are by GPU types that the cluster does not have.
         """
-        quotas, note = self.quotas, ""
+        quotas = self.quotas
         if quotas is None:
             quotas, note = _from_past_use(problem)
+            notes = [note]
+        else:
+            notes = unused_vcs((queue.vc for queue in quotas.queues), problem.jobs.vc.tolist())
         if self.words["borrowing"] == "none":
             quotas = quotas.alone()
-        return QuotaRun(self, quotas, problem, note)
+        return QuotaRun(self, quotas, problem, notes)
 
 
 class QuotaRun(Policy):
@@ -147,10 +150,10 @@ class QuotaRun(Policy):
         policy: the options.
         quotas: the quotas.
         problem: the run.
-        note: how the quotas were made, if they were not given.
+        notes: how the quotas were made, if they were not given; else, which nobody has.
     """
 
-    def __init__(self, policy: Quota, quotas: Quotas, problem: Problem, note: str) -> None:
+    def __init__(self, policy: Quota, quotas: Quotas, problem: Problem, notes: list[str]) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
         self._words = policy.words
         self._fair = policy.words["fair_sharing"] == "yes"
@@ -177,7 +180,7 @@ class QuotaRun(Policy):
         #: The number of each job's account, by arrival number.
         self._queue_of = self._queues(problem)
         refuse_jobs(self.label, problem, self._accounts, self._queue_of, self._flavors)
-        self._note = note
+        self._notes = tuple(notes)
         self.parameters = {
             **policy.words,
             "gang_timeout": policy.wait.timeout if policy.wait.timeout < math.inf else None,
@@ -191,7 +194,7 @@ class QuotaRun(Policy):
         """What a reader of the numbers must know."""
         put_back = self._put_back + sum(line.num_timeouts for line in self._lines)
         late = f"{put_back:,} times a job was put back because it waited at the head for too long."
-        return (*([self._note] if self._note else []), *([late] if put_back else []))
+        return (*self._notes, *([late] if put_back else []))
 
     @property
     def in_numbers(self) -> str:

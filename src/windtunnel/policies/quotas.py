@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, quote, unused_names
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 #: A number of GPUs, or one a GPU type.
@@ -149,6 +149,16 @@ class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def by_type(gpus: Gpus) -> dict[str, float]:
     """Return numbers of GPUs by type, whichever way they were given."""
     return gpus if isinstance(gpus, dict) else {ANY_TYPE: gpus}
+
+
+def unused_vcs(named: Iterable[str], vcs: Iterable[str | None]) -> list[str]:
+    """Return what to note of quotas of virtual clusters that no job is in.
+
+    Args:
+        named: the queues' virtual clusters; `REST` and `NO_VC` are no names.
+        vcs: those of all jobs; None = a job without one.
+    """
+    return unused_names("The quotas name", "vc", set(named) - {REST, NO_VC}, vcs, where="the trace")
 
 
 def proportional(

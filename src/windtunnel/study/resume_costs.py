@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, quote, unused_names
 from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
@@ -72,6 +72,19 @@ def costs_of(
     if longest >= most:
         return costs, [f"{FREE} The trace says up to {longest:g} s; {turns}."]
     return costs + own, []
+
+
+def unused_costs(scheduler: Scheduler, jobs: Jobs) -> list[str]:
+    """Return what to note of costs by names that no job has as its workload or template."""
+    notes = []
+    for option in ("save_time", "restore_time"):
+        cost = read_cost(option, getattr(scheduler, option) or 0.0)
+        named = {key for key in cost if isinstance(key, str)} if isinstance(cost, dict) else set()
+        if named - {OTHERS}:
+            occurring = {*jobs.workload.tolist(), *jobs.template.tolist()}
+            who, kind = f"{option} names", "workload or template"
+            notes += unused_names(who, kind, named - {OTHERS}, occurring, where="the trace")
+    return notes
 
 
 def trace_costs(problem: Problem) -> np.ndarray:

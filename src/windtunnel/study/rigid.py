@@ -30,7 +30,7 @@ from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
-from windtunnel.study.resume_costs import cost_note, costs_of
+from windtunnel.study.resume_costs import cost_note, costs_of, unused_costs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,6 +108,7 @@ def fly_rigid(
     if predicted.order_by:
         settings["order_by"] = predicted.order_by
     notes = [*problem.notes, *flown.notes, *predicted.notes, *notes]
+    notes += unused_costs(conditions.scheduler, problem.jobs)
     unused = rules.estimates is None and not predicted.order_by
     if asked.scheduler.estimates is not None and unused:
         notes.append(

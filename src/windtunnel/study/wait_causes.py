@@ -36,7 +36,7 @@ import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.cluster.gpu_types import with_types_of
-from windtunnel.policies.quotas import Quotas, by_type
+from windtunnel.policies.quotas import Quotas, by_type, unused_vcs
 from windtunnel.quantiles import quantiles
 from windtunnel.sim import problem as problems
 from windtunnel.sim.metrics import size_classes
@@ -237,6 +237,7 @@ def wait_causes(
         history.rows,
         {reason: number for reason, number in left_out.items() if number},
         (
+            *unused_vcs(quotas or (), jobs["vc"].unique().to_pylist()),
             *_recorded_note(recorded),
             *_notes(history, states, cluster, as_pool=as_pool),
             *problem.notes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, unused_names
 from windtunnel.sim.disruptions.dated import DatedDisruptions
 from windtunnel.sim.disruptions.holds import all_holds
 from windtunnel.sim.disruptions.places import Site
@@ -169,6 +169,7 @@ def resolve(
         notes.append("No job is recorded as lost to a node: recorded failures change nothing.")
     if disruptions.job_failures.statuses and not once.any():
         notes.append("No job is recorded with a status that is to fail once.")
+    notes += _unused(disruptions, problem)
     checkpoint = disruptions.checkpoint
     interval = math.inf if checkpoint.interval is None else cast("float", checkpoint.interval)
     return Plan(
@@ -231,12 +232,23 @@ def _access(disruptions: Disruptions, problem: Problem) -> tuple[tuple[int, ...]
     for index, held in enumerate(disruptions.reservations):
         if not (held.users or held.vcs or held.jobs):
             continue
-        for name in held.jobs:
-            if name not in jobs.job_id:
-                where = f"reservations[{index}].jobs"
-                raise SpecError(where, f"found {quote(name)}; the trace has no such job.")
         lists = ((jobs.user, held.users), (jobs.vc, held.vcs), (jobs.job_id, held.jobs))
         for job, row in enumerate(rows):
             if any(column[row] in names for column, names in lists):
                 groups[job] = (*groups[job], index + 1)
     return tuple(groups)
+
+
+def _unused(disruptions: Disruptions, problem: Problem) -> list[str]:
+    """Return what to note of users, virtual clusters and jobs that have reservations only."""
+    jobs, notes = problem.jobs, []
+    for kind, column, lists in (
+        ("user", "user", [held.users for held in disruptions.reservations]),
+        ("vc", "vc", [held.vcs for held in disruptions.reservations]),
+        ("job", "job_id", [held.jobs for held in disruptions.reservations]),
+    ):
+        named = {name for names in lists for name in names}
+        if named:
+            occurring = getattr(jobs, column).tolist()
+            notes += unused_names("Reservations name", kind, named, occurring, where="the trace")
+    return notes
