@@ -154,8 +154,8 @@ def with_reasons(trace: Trace, asked: Conditions) -> tuple[Trace, tuple[str, ...
 
     if not knows_cores(asked):
         return trace, ()
-    jobs, note = with_flown_reasons(trace.jobs, as_recorded(trace, asked)[0])
-    return trace.with_jobs(jobs), (note,) if note else ()
+    jobs, notes = with_flown_reasons(trace.jobs, as_recorded(trace, asked)[0])
+    return trace.with_jobs(jobs), notes
 
 
 def knows_cores(conditions: Conditions) -> bool:

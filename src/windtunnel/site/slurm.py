@@ -244,3 +244,9 @@ class SlurmSite(msgspec.Struct, frozen=True):
     reservations: tuple[SlurmReservation, ...] = ()
     switches: tuple[SlurmSwitch, ...] = ()
     settings: SlurmSettings = SlurmSettings()
+
+    @property
+    def default_partition(self) -> str:
+        """The partition of jobs that name none: the default one, else the first."""
+        default = (part for part in self.partitions if part.is_default)
+        return next(default, self.partitions[0]).name

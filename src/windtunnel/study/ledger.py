@@ -11,6 +11,7 @@ import numpy as np
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import with_numbers
+from windtunnel.sim.slurm.names import partitions_of
 from windtunnel.site.host_list import readable_hosts
 from windtunnel.site.slurm import SlurmPartition, SlurmSite
 from windtunnel.study.agreement import Agreement, agreement
@@ -181,7 +182,7 @@ def _unknown_names(recording: Recording, site: SlurmSite, wait: np.ndarray) -> l
 
 
 def _names(word: str, column: str) -> set[str]:
-    return set(word.split(",") if column == "partition" else readable_hosts(word))
+    return set(partitions_of(word) if column == "partition" else readable_hosts(word))
 
 
 def _unwaited(

@@ -16,6 +16,7 @@ from windtunnel.sim.contract import Policy, Preempt, Wake
 from windtunnel.sim.slurm.asked import requests_of
 from windtunnel.sim.slurm.controller import Controller
 from windtunnel.sim.slurm.meters import reason_text
+from windtunnel.sim.slurm.names import unused_site_names
 from windtunnel.sim.slurm.tables import SlurmTables, not_modelled
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class Slurm(PerRun):
         Raises:
             PolicyError: the cluster's nodes are not the site's.
         """
-        return SlurmRun(self.tables_of(problem))
+        site = self.site  # None: all nodes are one partition, whatever jobs name
+        notes = [] if site is None else unused_site_names(site, problem.jobs.table)
+        return SlurmRun(self.tables_of(problem), notes)
 
     def tables_of(self, problem: Problem) -> SlurmTables:
         """Return the site and the jobs as the loops take them.
@@ -79,12 +82,14 @@ class SlurmRun(Policy):
 
     Args:
         tables: the site and the jobs.
+        notes: on the names of both.
     """
 
     name = "slurm"
 
-    def __init__(self, tables: SlurmTables) -> None:
+    def __init__(self, tables: SlurmTables, notes: list[str]) -> None:
         self.tables, self.controller = tables, Controller(tables)
+        self._notes = notes
         self._total = sum(sum(node.gpus.values()) for node in tables.site.nodes)
         self._held = 0
         self._views: dict[int, JobView] = {}
@@ -105,7 +110,7 @@ class SlurmRun(Policy):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        found = []
+        found = list(self._notes)
         if self.tables.preempting.suspends():
             found.append("Nobody is suspended: jobs that Slurm would suspend for others run on.")
         words = not_modelled(self.tables.site)

@@ -17,6 +17,7 @@ from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.slurm.names import partitions_of
 from windtunnel.sim.slurm.requests import SlurmRequest
 from windtunnel.site.slurm_words import checked, licenses
 
@@ -53,7 +54,7 @@ def requests_of(problem: Problem, site: SlurmSite, *, has_cores: bool) -> list[S
         array = task[1] if task else ""
         identity = first.setdefault(array, job + 1) if array else job + 1
         asked = columns.text("partition", row)
-        names = tuple(name for name in asked.split(",") if name in partitions)
+        names = tuple(name for name in partitions_of(asked) if name in partitions)
         hold = columns.text("reservation", row)
         shape = _shape(problem, columns, row, most[problem.demand_of[job]])
         found.append(

@@ -94,7 +94,7 @@ class SlurmTables:
 
     def _partitions(self, job: int, request: SlurmRequest) -> list[SlurmPartition]:
         """Return the partitions a job may run in; notes why there are none."""
-        names = request.partitions or self._default()
+        names = request.partitions or (self.site.default_partition,)
         unknown = [name for name in names if name not in self.part_number]
         if unknown:
             raise SpecError.unknown("partition", unknown[0], self.part_number)
@@ -110,10 +110,6 @@ class SlurmTables:
         if reason:
             self.never[job] = reason
         return kept
-
-    def _default(self) -> tuple[str, ...]:
-        parts = self.site.partitions
-        return tuple(part.name for part in parts if part.is_default)[:1] or (parts[0].name,)
 
     def _bars(self, job: int, request: SlurmRequest, part: SlurmPartition) -> bool:
         """Return whether a partition does not take a job, and note why."""
