@@ -213,6 +213,14 @@ class SpecError(WindtunnelError):
         return cls(path, f"unknown name {quote(name)}.{nearest(str(name), names)} Known: {listed}.")
 
     @classmethod
+    def unused(
+        cls, path: str, kind: str, name: str, occurring: Iterable[str | None], *, where: str
+    ) -> SpecError:
+        """Build the error for a name that occurs nowhere; see `unused_names`."""
+        (sentence,) = unused_names("found", kind, [name], occurring, where=where)
+        return cls(path, sentence)
+
+    @classmethod
     def no_cluster(cls, trace: str) -> SpecError:
         """Build the error for a trace that tells nothing of its cluster."""
         return cls(

@@ -167,7 +167,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("report", "waste", "{log}", "--out", "{log}"), "ending"),
         (("predict", "wait", "{log}"), "--gpus"),
         (("predict", "wait", "{log}", "--gpus", "inf"), "number of GPUs"),
-        (("predict", "wait", "{log}", "--gpus", "1", "--vc", "nlp"), "no vc 'nlp'"),
+        (("predict", "wait", "{log}", "--gpus", "1", "--vc", "nlp"), "found vc 'nlp'"),
         (("predict", "wait", "{log}", "--gpus", "1", "--at", "noon"), "expected seconds"),
         (("predict", "wait", "{log}", "--gpus", "1", "--coverage", "80"), "between 0 and 1"),
         (("predict", "wait", "{log}", "--gpus", "1", "--at", "0"), "no GPU job had started"),

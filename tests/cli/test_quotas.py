@@ -72,6 +72,29 @@ def test_compare(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["simulate", "--cluster", "pool:8", "--policy", "quota"],
+        ["whatif", "--cluster", "pool:8", "--anyway"],
+        ["report", "queue", "--cluster", "pool:8"],
+    ],
+)
+def test_a_queue_of_nobody_is_noted(
+    run: Callable[..., Any], tmp_path: Path, quotas: Path, command: list[str]
+) -> None:
+    first, *rows = JOBS.splitlines()
+    lines = [f"{first},start_time,end_time", *(f"{row},20,30" for row in rows)]
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("\n".join(lines), encoding="utf-8")
+    words = [*command, jobs, "--quotas", quotas, "--json"]
+    sentence = "The quotas name vc 'vX'; the trace has 'a', 'b'."
+    assert sentence not in run(*words).json["notes"]
+    more = QUOTAS + QUOTAS.partition("\n\n")[0].replace('"a"', '"vX"')
+    quotas.write_text(more, encoding="utf-8")
+    assert sentence in run(*words).json["notes"]
+
+
+@pytest.mark.parametrize(
     ("policy", "file", "message"),
     [
         ("fifo", "{}", "none of fifo goes by it; name 'quota'"),

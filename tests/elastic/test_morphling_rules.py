@@ -213,6 +213,9 @@ def test_quotas_admit_up_to_their_floors() -> None:
     starts = out.table["start_time"].to_pylist()
     assert starts[0] == starts[2] == 0
     assert starts[1] == out.table["end_time"].to_pylist()[0]
+    sentence = "The quotas name vc 'temas' (did you mean 'team'?); the trace has 'other', 'team'."
+    assert sentence not in out.notes
+    assert sentence in fly(jobs, Priced(quotas={"temas": 4}, **EAGER)).notes
 
 
 @pytest.mark.parametrize(

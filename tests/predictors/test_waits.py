@@ -61,7 +61,7 @@ def test_requests_like_it_come_first() -> None:
     predicted = [found.predict(Request(1, 1e6, vc=name), 0.8) for name in "abc"]
     assert [one.quantiles[50] for one in predicted[:2]] == [9.0, 1.0]
     assert [one.by for one in predicted] == [*[("size", "vc", "queue")] * 2, ("size", "queue")]
-    with pytest.raises(SpecError, match="Did you mean"):
+    with pytest.raises(SpecError, match=r"found .* \(did you mean .*\?\); the log has"):
         found.predict(Request(1, 1e6, vc="A"), 0.8)
 
 

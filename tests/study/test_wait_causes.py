@@ -211,7 +211,7 @@ def test_who_is_in_front_of_a_job() -> None:
     assert (job.running_gpus, job.waiting_gpus) == (3.0, 4.0)
     last = in_front(found, "3")
     assert (last.at, last.wait, last.causes, last.running) == (17.0, None, None, [])
-    with pytest.raises(SpecError, match="no job"):
+    with pytest.raises(SpecError, match=r"--job: found job '.*'; the trace has"):
         in_front(found, "9")
 
 

@@ -166,7 +166,7 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("jobs=2000", "found '2000'; expected first-5000 or last-5000"),
         ("jobs=first-0", "expected first-5000"),
         ("user=ann", "tell no user"),
-        ("vc=X", r"has the vc 'X'\. Did you mean 'x'\?"),
+        ("vc=X", r"found vc 'X' \(did you mean 'x'\?\); trace 'log' has .* 'x'"),
         ("bad_rows=dorp", "Did you mean 'drop'"),
         ("bad_rows=drop:bad_rows=drop", "is given twice"),
     ],

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
-from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.errors import SpecError
 from windtunnel.predictors.conformal import conformal_quantile
 from windtunnel.sim.metrics import size_classes
 
@@ -221,9 +221,7 @@ class WaitHistory:
         """
         known = self._names[key]
         if name not in known:
-            raise SpecError(
-                f"--{key}", f"the log has no {key} {quote(name)}.{nearest(name, known)}"
-            )
+            raise SpecError.unused(f"--{key}", key, name, known, where="the log")
         return known[name]
 
     def _queued(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -319,9 +317,8 @@ def jobs_alike(
         words = [name or "" for name in jobs[column].to_pylist()] if there else []
         mask = np.array([name.lower() == word.lower() for name in words], dtype=bool)
         if not mask.any():
-            known = sorted(set(words) - {""})
-            hint = nearest(word, known) if known else ""
-            raise SpecError(option, f"the log has no {column} {quote(word)}.{hint}")
+            kind, known = column.replace("_", " "), set(words) - {""}
+            raise SpecError.unused(option, kind, word, known, where="the log")
         jobs = jobs.filter(pa.array(mask))
     if limit is None:
         return jobs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.errors import SpecError
 from windtunnel.study.wait_causes import CAUSES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
     recorded = found.recorded
     ids = recorded.jobs["job_id"].to_pylist()
     if job_id not in ids:
-        raise SpecError("--job", f"the trace has no job {quote(job_id)}.{nearest(job_id, ids)}")
+        raise SpecError.unused("--job", "job", job_id, ids, where="the trace")
     row = ids.index(job_id)
     places = np.flatnonzero(found.line_rows == row)
     reason = (

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.errors import SpecError, quote
 from windtunnel.schema import COLUMNS
 from windtunnel.time_span import seconds
 from windtunnel.traces.block_draws import drawn_blocks
@@ -270,11 +270,8 @@ def _by_word(where: str, column: str, value: str) -> Keep:
         for word in words:
             found = [cell for cell in known if means(word) & means(cell)]
             if not found:
-                raise SpecError(
-                    where,
-                    f"no job of {quote(trace.name)} has the {column} {quote(word)}."
-                    f"{nearest(word, known)}",
-                )
+                named = f"trace {quote(trace.name)}"
+                raise SpecError.unused(where, column, word, known, where=named)
             chosen += found
         kept = pc.is_in(cells, pa.array(chosen, pa.string()))
         return np.asarray(kept.to_numpy(), dtype=bool)

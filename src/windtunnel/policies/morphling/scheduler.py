@@ -37,6 +37,7 @@ from windtunnel.policies.morphling.ladder import FREEDOMS
 from windtunnel.policies.morphling.reclaim import reclaim_for
 from windtunnel.policies.morphling.rules import Rules
 from windtunnel.policies.morphling.shadow import Shadow
+from windtunnel.policies.quotas import unused_vcs
 from windtunnel.sim.contract import Wake
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Priced(Rules):
         """Return a copy with books of its own."""
         twin = copy.copy(self)
         twin.begin(problem)
+        twin.notes = tuple(unused_vcs(self.quotas, problem.jobs.vc.tolist()))
         return twin
 
     def begin(self, problem: Any) -> None:
