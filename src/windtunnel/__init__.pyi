@@ -35,6 +35,7 @@ from windtunnel.study.compare import Comparison as Comparison
 from windtunnel.study.grid.run import run_study as run_study
 from windtunnel.study.grid.spec import Study as Study
 from windtunnel.study.grid.store import Results as Results, open_results as open_results
+from windtunnel.study.learning import learn as learn
 from windtunnel.study.simulate import simulate as simulate
 from windtunnel.telemetry.open import open_telemetry as open_telemetry
 from windtunnel.telemetry.stream import Telemetry as Telemetry

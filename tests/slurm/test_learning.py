@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+import windtunnel as wt
 from windtunnel.cli.root import windtunnel as main
+from windtunnel.study.site_file import read_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +86,16 @@ def test_types_that_differ_by_case_are_one_row(tmp_path: Path) -> None:
     answer = json.loads(found.stdout)
     assert [row["gpu_type"] for row in answer["by_gpu_type"]] == ["a100"]
     assert any("differ by case alone" in note for note in answer["notes"])
+
+
+def test_the_library_learns_what_the_command_writes(tmp_path: Path) -> None:
+    log, file = log_of(tmp_path, ("gpu", "n1"), ("gpu", "n2")), tmp_path / "s.toml"
+    CliRunner().invoke(main, ["learn", str(log), "--out", str(file)])
+    trace = wt.open_trace(log)
+    site = wt.learn(trace)
+    assert "PartitionName=gpu Nodes=n1,n2 " in site.slurm["conf"]
+    written = read_site(file).site.slurm
+    assert {key: text.strip() for key, text in written.items()} == site.slurm
+    assert wt.simulate(trace, site, "slurm").cluster.num_gpus == 16
+    with pytest.raises(wt.SpecError, match="learn: found no NodeList in the log"):
+        wt.learn({"submit_time": [0], "duration": [5], "num_gpus": [1]})

@@ -11,14 +11,16 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.errors import SpecError
 from windtunnel.predictors.features import numbers
+from windtunnel.schema import as_jobs
 from windtunnel.site.host_list import readable_hosts
+from windtunnel.site.site import Site
 from windtunnel.study.recording import most_at_once
 from windtunnel.toml_file import toml_value
 
@@ -70,6 +72,12 @@ class Learnt:
         self.findings.append(dict(zip(("what", "value", "source", "evidence"), found, strict=True)))
         lines += [f"# {found[2]}: {found[3]}", line]
 
+    @property
+    def slurm(self) -> dict[str, str]:
+        """The site as `Site.slurm` takes it: ``conf``, and ``accounts`` where there are any."""
+        lines = {"conf": self.conf, "accounts": self.accounts}
+        return {key: "\n".join(its) for key, its in lines.items() if its}
+
 
 @dataclass
 class _Log:
@@ -89,6 +97,37 @@ class _Log:
         words = (str(word or "") for word in self.jobs[column].to_pylist())
         taken = _TAKEN if name == "partition" else ()
         return [word if _is_name(word, taken) else "" for word in words]
+
+
+def learn(log: Any) -> Site:
+    """Return the site that a Slurm log tells of: nodes, partitions, limits.
+
+    Args:
+        log: its jobs, as for `windtunnel.simulate`: a `Trace` that `windtunnel.open_trace` read, or
+            a jobs table, with ``nodelist`` and ``partition``.
+
+    Returns:
+        A site for the policy ``slurm``. Its ``slurm["conf"]`` and ``slurm["accounts"]`` are lines
+        of slurm.conf and commands of sacctmgr, under comments that say where each comes from.
+
+    Raises:
+        SchemaError: the jobs break the schema.
+        SpecError: no job names the nodes that it ran on, or none of them held a GPU.
+
+    >>> jobs = {
+    ...     "submit_time": [0, 5],
+    ...     "start_time": [0, 9],
+    ...     "end_time": [9, 19],
+    ...     "num_gpus": [8, 4],
+    ...     "duration": [9, 10],
+    ...     "nodelist": ["n1", "n[1-2]"],
+    ...     "partition": ["gpu", "gpu"],
+    ... }
+    >>> import windtunnel as wt
+    >>> wt.simulate(jobs, wt.learn(jobs), "slurm").cluster.num_gpus
+    16
+    """
+    return Site(slurm=learn_site(as_jobs(log)).slurm)
 
 
 def learn_site(jobs: pa.Table) -> Learnt:
@@ -259,9 +298,8 @@ def site_file(found: Learnt, name: str) -> str:
     """Return the text of a site file that says what was learnt."""
     safe = re.sub(r"[^A-Za-z0-9_. -]", "?", name)[:80]
     parts = [f"# What a log ({safe}) tells of its site: windtunnel learn.", "[site.slurm]"]
-    parts += ["conf = '''", *found.conf, "'''"]
-    if found.accounts:
-        parts += ["accounts = '''", *found.accounts, "'''"]
+    for key, text in found.slurm.items():
+        parts += [f"{key} = '''", text, "'''"]
     parts += ["", "[scheduler]", 'policy = "slurm"']
     return "\n".join(parts) + "\n"
 
