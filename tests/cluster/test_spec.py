@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import windtunnel as wt
@@ -272,3 +273,20 @@ def test_toml_with_a_byte_order_mark_and_toml_that_is_too_deep(tmp_path: Path) -
     path.write_text(f"x = {'[' * 100_000}", encoding="utf-8")
     with pytest.raises(wt.SpecError, match="nested too deeply"):
         wt.ClusterSpec.from_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"nodes": "a"}, r"count: found 'a'; expected a whole number"),
+        ({"nodes": True}, r"count: found True; expected a whole number"),
+        ({"gpus_per_node": 2.5}, r"gpus: found 2.5; expected a whole number"),
+        ({"nodes_per_rack": "x"}, r"nodes_per_rack: found 'x'; expected a whole number"),
+        ({"cpus_per_node": "x"}, r"cpus: found 'x'; expected a number > 0"),
+        ({"gpu_type": 3}, r"gpu_type: found 3; expected one type's name"),
+    ],
+)
+def test_numbers_that_are_none(numbers: dict[str, Any], message: str) -> None:
+    with pytest.raises(wt.SpecError, match=message):
+        wt.ClusterSpec.uniform(**{"nodes": 2, "gpus_per_node": 8, **numbers})
+    assert wt.ClusterSpec.uniform(np.int64(2), np.int32(8)).num_gpus == 16

@@ -10,8 +10,8 @@ import windtunnel as wt
 from windtunnel import words
 from windtunnel.placements import PLACEMENTS
 from windtunnel.policies import POLICIES
-from windtunnel.sim.contract import QUEUEING
 from windtunnel.site.conditions import ENGINES
+from windtunnel.site.scheduler import QUEUEING
 
 JOBS = {"submit_time": [0], "duration": [5], "num_gpus": [1]}
 

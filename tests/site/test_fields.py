@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -93,7 +94,8 @@ def test_several_schedulers_are_compared() -> None:
     [
         ({"queuing": "skip"}, "queuing: unknown name 'queuing'. Did you mean 'queueing'"),
         ({"queueing": "skipp"}, "queueing: unknown name 'skipp'. Did you mean 'skip'"),
-        ({"queueing": 3}, "queueing: found 3; expected text"),
+        ({"queueing": 3}, "queueing: unknown name '3'. Known: conservative"),
+        ({"slurm_conf": 3}, "slurm_conf: found 3; expected text"),
         ({"sharing": "device"}, "sharing: unknown name 'device'. Did you mean 'devices'"),
         ({"until": "soon"}, "until: found 'soon'; expected seconds"),
         ({"seed": -1}, "seed: found -1; expected a whole number >= 0"),
@@ -107,6 +109,22 @@ def test_wrong_values_are_named(fields: dict[str, object], message: str) -> None
     site = None if "cluster" in fields else "pool:1"
     with pytest.raises(wt.SpecError, match=message):
         wt.simulate(JOBS, site, **fields)  # type: ignore[arg-type] # that is the point
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (wt.Scheduler, {"queuing": "skip"}, r"queuing: unknown name 'queuing'.* 'queueing'\?"),
+        (wt.Scheduler, {"queueing": "skp"}, r"queueing: unknown name 'skp'.* 'skip'\?"),
+        (wt.Site, {"clustr": "pool:1"}, r"clustr: unknown name 'clustr'.* 'cluster'\?"),
+        (Conditions, {"sed": 3}, r"sed: unknown name 'sed'.* 'seed'\?"),
+        (Conditions, {"site": "pool:1"}, r"site: found 'pool:1'; expected a Site"),
+        (Conditions, {"scheduler": "fifo"}, r"scheduler: found 'fifo'; expected a Scheduler"),
+    ],
+)
+def test_slips_in_the_structs_themselves(kind: Any, fields: Any, message: str) -> None:
+    with pytest.raises(wt.SpecError, match=message):
+        kind(**fields)
 
 
 def test_no_cluster_and_two_policies_are_refused() -> None:

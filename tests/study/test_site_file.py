@@ -78,7 +78,7 @@ def test_files_are_found_from_its_folder(site: Path) -> None:
         ("[site]\n[shceduler]\n", r"\$.shceduler: unknown name.*'scheduler'"),
         ("[site]\nresources = 'some'", r"\$.site.resources: unknown name 'some'"),
         ("site = 3", r"\$.site: found 3; expected a table"),
-        ("[scheduler]\nqueueing = 3", r"\$.scheduler.queueing: found 3"),
+        ("[scheduler]\nqueueing = 3", r"\$.scheduler.queueing: unknown name '3'"),
         ("[scheduler]\npolicy = 'os:system'", "names code to run"),
         ("[site]\n[site.cluster]\nnodes = 3", r"\$.site.cluster: \$.nodes: unknown name"),
     ],

@@ -6,6 +6,7 @@ that breaks ties is fixed by the specification. A *pool* is a cluster without no
 
 from __future__ import annotations
 
+import numbers
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,13 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check the numbers.
 
         Raises:
-            SpecError: a count is not positive, the cluster has no GPU, some of its node types
-                state racks and others do not, or an alias is of no GPU type that it has.
+            SpecError: a count is no whole number or not positive, the cluster has no GPU, some of
+                its node types state racks and others do not, or an alias is of no GPU type that it
+                has.
         """
         for index, node in enumerate(self.node_types):
             path = f"$.node_types[{index}]"
+            _check_kinds(node, path)
             self._check_racks(node, f"{path}.nodes_per_rack")
             if node.count < 1:
                 raise SpecError(f"{path}.count", f"found {node.count}; expected at least 1 node")
@@ -90,11 +93,6 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 value = getattr(node, field)
                 if value is not None and not 0 < value < float("inf"):
                     raise SpecError(f"{path}.{field}", f"found {value}; expected a number > 0")
-            if node.gpu_type is not None and (not node.gpu_type or "|" in node.gpu_type):
-                raise SpecError(
-                    f"{path}.gpu_type",
-                    f"found {quote(node.gpu_type)}; expected one type's name, without '|'",
-                )
         self._check_totals()
         self._check_levels()
         self._check_aliases()
@@ -149,7 +147,11 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         nodes_per_rack: int | None = None,
         name: str = "",
     ) -> ClusterSpec:
-        """Return a cluster of ``nodes`` equal nodes."""
+        """Return a cluster of ``nodes`` equal nodes.
+
+        Raises:
+            SpecError: a number is none, or out of range.
+        """
         node = NodeType(
             *(nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node, nodes_per_rack)
         )
@@ -313,3 +315,24 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             parts.append(f"and {more} more type{'s' * (more > 1)}")
         shown = ", ".join(parts)
         return f"{self.num_gpus:,} GPUs: {shown}"
+
+
+def _check_kinds(node: NodeType, path: str) -> None:
+    """Check what each value of a node type is; those that files give are known to be of the kind.
+
+    Raises:
+        SpecError: a number or a GPU type is something else.
+    """
+    for name in ("count", "gpus", "nodes_per_rack"):
+        value = getattr(node, name)
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not whole and (value is not None or name != "nodes_per_rack"):
+            raise SpecError(f"{path}.{name}", f"found {quote(value)}; expected a whole number.")
+    for name in ("cpus", "mem_gib"):
+        value = getattr(node, name)
+        if value is not None and not isinstance(value, numbers.Real):
+            raise SpecError(f"{path}.{name}", f"found {quote(value)}; expected a number > 0.")
+    kind = node.gpu_type
+    if kind is not None and (not isinstance(kind, str) or not kind or "|" in kind):
+        message = f"found {quote(kind)}; expected one type's name, without '|'"
+        raise SpecError(f"{path}.gpu_type", message)

@@ -8,8 +8,7 @@ from functools import cache
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.placements import PLACEMENTS
 from windtunnel.policies.catalogue import POLICIES
-from windtunnel.sim.contract import QUEUEING
-from windtunnel.site.scheduler import SHARING, Scheduler
+from windtunnel.site.scheduler import QUEUEING, SHARING, Scheduler
 
 #: The word for leaving a choice to the policy, the placement or the trace.
 AUTO = "auto"

@@ -1,7 +1,7 @@
 """Backfilling as it is named in the field: an order of arrival and a rule that plans ahead.
 
-The rules themselves are rules for the queue (`windtunnel.sim.contract.QUEUEING`): any order may be
-combined with them: ``policy="sjf", queueing="easy"``.
+The rules themselves are rules for the queue (`windtunnel.site.scheduler.QUEUEING`): any order may
+be combined with them: ``policy="sjf", queueing="easy"``.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from windtunnel.errors import PolicyError, SpecError
+from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.usage_order import UsageOrder
 
-#: Rules that plan with expected ends.
-BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
-#: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
-QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)
 #: What a job's expected run time is: what its user asked for, or what it will really take.
 ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
 

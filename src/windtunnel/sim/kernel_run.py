@@ -11,12 +11,11 @@ import numpy as np
 
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
-from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.elastic.shapes import Shapes
 from windtunnel.sim.keys import key_of, keys_of
 from windtunnel.sim.usage_order import decay_rate
 from windtunnel.sim.verdicts import SCHOOLS, school_of
-from windtunnel.site.scheduler import EVENT_ORDERS
+from windtunnel.site.scheduler import BACKFILLING, EVENT_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError
-from windtunnel.site.fields import Field, check_fields, fields_of, plain, quiet_values
+from windtunnel.errors import SpecError, quote
+from windtunnel.site.fields import Field, NamedFields, check_fields, fields_of, plain, quiet_values
 from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
 
@@ -15,7 +15,7 @@ from windtunnel.site.site import Site
 ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
 
 
-class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Conditions(msgspec.Struct, metaclass=NamedFields, frozen=True, forbid_unknown_fields=True):
     """All that a run is flown under, besides its jobs.
 
     Attributes:
@@ -112,6 +112,10 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: a value is wrong; names the field.
         """
+        for name, kind in (("site", Site), ("scheduler", Scheduler)):
+            if not isinstance(value := getattr(self, name), kind):
+                message = f"found {quote(value)}; expected a {kind.__name__}."
+                raise SpecError(name, message)
         check_fields(self)
 
     def having(self, **values: Any) -> Conditions:

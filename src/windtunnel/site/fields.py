@@ -1,4 +1,4 @@
-"""`Field`: what a field of `Site`, `Scheduler` or `RunSettings` tells of itself.
+"""`Field`: what a field of `Site`, `Scheduler` or `Conditions` tells of itself.
 
 An option is written once, as a field of one of these structs with a `Field` in its annotation. The
 options of the commands, the words that give a run again, the keys of a study and the page of all
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -18,8 +18,28 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.site.window import Window
 from windtunnel.time_span import seconds
 
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 #: The sections of a command's help, in order.
 SECTIONS: tuple[str, ...] = ("cluster", "scheduler", "conditions")
+
+
+class NamedFields(msgspec.StructMeta):
+    """The type of structs whose unknown keywords are an error with "did you mean"."""
+
+    def __call__(  # type: ignore[misc] # self is one of ours
+        self: type[_Struct], *values: Any, **fields: Any
+    ) -> _Struct:
+        """Make a struct.
+
+        Raises:
+            SpecError: it has no such field; the nearest is suggested.
+        """
+        known = self.__struct_fields__
+        for name in fields:
+            if name not in known:
+                raise SpecError.unknown(name, name, known)
+        made: _Struct = msgspec.StructMeta.__call__(self, *values, **fields)
+        return made
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from windtunnel.site.fields import Field, check_fields
+from windtunnel.site.fields import Field, NamedFields, check_fields
 
+#: Rules for the queue that plan with expected ends.
+BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
+#: Rules for the queue: at the first job that does not fit stop, go on past it, or backfill.
+QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)
 #: How jobs may share the GPUs of a node.
 SHARING: tuple[str, ...] = ("devices", "pooled")
 #: What happens at one instant: all events, then one decision; or one event at a time, a decision
@@ -21,7 +25,7 @@ UNFIT: tuple[str, ...] = ("raise", "reject")
 COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai", "pollux", "shockwave")
 
 
-class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Scheduler(msgspec.Struct, metaclass=NamedFields, frozen=True, forbid_unknown_fields=True):
     """What decides who runs next, where and how.
 
     The fields tell what they are (`Field`); docs/reference/options.md lists them.
@@ -47,6 +51,8 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Field(
             "At a job that does not fit: strict, skip, easy, easy_sjbf, conservative.",
             "NAME",
+            kind="word",
+            words=QUEUEING,
             default="the policy's",
             details="strict waits, skip goes on to the next job, the others backfill.",
         ),

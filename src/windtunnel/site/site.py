@@ -6,13 +6,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from windtunnel.site.fields import Field, check_fields
+from windtunnel.site.fields import Field, NamedFields, check_fields
 
 #: What of a node constrains.
 RESOURCES: tuple[str, ...] = ("all", "gpus")
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Site(
+    msgspec.Struct, metaclass=NamedFields, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """What the cluster is and what happens to it, whoever schedules.
 
     The fields tell what they are (`Field`); docs/reference/options.md lists them.

@@ -30,7 +30,8 @@ from windtunnel.placements import split_placement
 from windtunnel.placements.tree import Tree
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import with_numbers
-from windtunnel.sim.contract import BACKFILLING, Policy
+from windtunnel.sim.contract import Policy
+from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec

@@ -19,12 +19,13 @@ from windtunnel.placements import (
 from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import BACKFILLING, checked_queueing
+from windtunnel.sim.contract import checked_queueing
 from windtunnel.sim.demands import DeviceRules, needs_devices
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.topology_asks import Asks
+from windtunnel.site.scheduler import BACKFILLING, Scheduler
 from windtunnel.study.around import Around, around, workload_of_jobs
 from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.offered_load import with_arrivals
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
     from windtunnel.site.conditions import Conditions
-    from windtunnel.site.scheduler import Scheduler
 
 
 def fly_rigid(

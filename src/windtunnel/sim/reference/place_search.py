@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.parts import reserved_first
-from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.power.watts import Watts
+from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
