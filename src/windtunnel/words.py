@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-#: Policies without parameters.
+#: The built-in policies and their other names, without parameters.
 PolicyName: TypeAlias = Literal[
     "antman",
     "conservative",
@@ -24,9 +24,11 @@ PolicyName: TypeAlias = Literal[
     "fixed-plan",
     "kueue",
     "las",
+    "least-area-first",
     "morphling",
     "morphling:neither",
     "morphling:plans",
+    "morphling:priced",
     "morphling:resources",
     "multifactor",
     "priority",
@@ -34,12 +36,14 @@ PolicyName: TypeAlias = Literal[
     "qssf",
     "quota",
     "reserving-packing",
+    "shortest-first",
     "sjf",
     "sjf-estimate",
     "sjf-preemptive",
     "sjg",
     "sjgg",
     "sju",
+    "slurm",
     "srsf",
     "srtf",
     "synergy",
