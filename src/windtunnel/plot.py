@@ -97,6 +97,8 @@ def gantt(outcome: Outcome, window: tuple[float, float] | None = None) -> TopLev
 def forest(study: Results | Paired, metric: str = "avg_wait") -> TopLevelMixin:
     """Return what each policy of a study changes against the first, with its interval.
 
+    Where the first's mean is zero, and so no ratio can be formed, differences are drawn.
+
     Args:
         study: its results, or the comparisons made of them
             (`windtunnel.study.grid.paired.compare_results`).
@@ -113,7 +115,7 @@ def forest(study: Results | Paired, metric: str = "avg_wait") -> TopLevelMixin:
         raise SpecError.unknown("metric", metric, found.metrics)
     chart = forest_chart(found, metric)
     if chart is None:
-        raise SpecError("plot", f"no ratio of {quote(metric)} can be formed: there is no change.")
+        raise SpecError("plot", f"nothing to draw: no pair of runs tells {quote(metric)}.")
     return _shown(chart)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from windtunnel.report.result_page import result_page
 from windtunnel.report.study_result import (
     comparison_table,
+    difference_rows,
     forest_chart,
     forest_figure,
     forest_rows,
@@ -108,6 +110,24 @@ def test_the_plot_is_logarithmic_and_says_against_whom(found: Paired) -> None:
     assert len(dots["encoding"]["color"]["scale"]["range"]) == 4
     assert spans["encoding"]["x2"]["field"] == "high"
     assert forest_chart(found, "avg_jct") is None
+
+
+def test_of_a_zero_baseline_differences_are_drawn(found: Paired) -> None:
+    first, _, together = found.contrasts[:3]
+    change = Interval(float("nan"), None, None, 0.95, 8)
+    contrasts = (
+        replace(first, mean=120.0, baseline_mean=0.0, change=change, verdict="nothing"),
+        replace(together, mean=None, baseline_mean=None, change=change, verdict="nothing"),
+    )
+    found = replace(found, contrasts=contrasts)
+    assert forest_rows(found, "avg_wait") == []
+    rows = difference_rows(found, "avg_wait")
+    assert rows == [{"name": "sjf", "difference": 120.0}]
+    chart = forest_chart(found, "avg_wait").to_dict()
+    _, dots = chart["layer"]
+    assert dots["encoding"]["x"]["title"] == "Difference to fifo (seconds)"
+    assert dots["encoding"]["x"]["scale"]["domain"] == [-6.0, 126.0]
+    assert "differences, as no ratio" in str(forest_figure(found).to_dict()["title"])
 
 
 def test_tables_say_verdict_interval_and_n(found: Paired) -> None:

@@ -12,6 +12,7 @@ from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import WIDTH, beside, on_page, on_paper, over, titled
 from windtunnel.report.chart.axes import Axis, names
 from windtunnel.report.chart.series import FONT, Series
+from windtunnel.report.curves import time_unit
 from windtunnel.report.format import MINUS, count, is_known, plural
 from windtunnel.report.names import MAX_TEXT, clean, labels
 from windtunnel.report.palette import colours
@@ -84,7 +85,7 @@ def study_result(results: Results, found: Paired) -> Result:
         Part("Runs with an error", points=[clean(text, MAX_TEXT) for text in failures]),
     ]
     versions = ", ".join(f"{k} {v}" for k, v in results.manifest["versions"].items())
-    name, drawn = clean(results.name, 80), any(forest_rows(found, m) for m in found.metrics)
+    name, drawn = clean(results.name, 80), any(_rows(found, m) for m in found.metrics)
     return Result(
         f"{name}{'' if name.endswith('?') else ':'} {clean(found.between)} against "
         f"{clean(found.baseline)}",
@@ -157,6 +158,8 @@ def _draws(found: Paired, metric: str) -> str:
     counts = {c.change.num_draws for c in found.contrasts if c.metric == metric}
     least, most = min(counts), max(counts)
     many = count(least) if least == most else f"{count(least)} to {count(most)}"
+    if not forest_rows(found, metric):
+        return f"n = {many} {found.over}; differences, as no ratio can be formed."
     return f"n = {many} {found.over}; intervals of {100 * found.confidence:g} %."
 
 
@@ -262,6 +265,26 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
     ]
 
 
+def difference_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
+    """Return the rows of a metric of which no ratio can be formed, as its baseline is zero.
+
+    Rows: ``name``, ``difference`` (the mean less the baseline's, in the metric's unit).
+    """
+    contrasts = [c for c in found.contrasts if c.metric == metric]
+    pairs = [(c, c.mean, c.baseline_mean) for c in contrasts]
+    known = [(c, a - b) for c, a, b in pairs if a is not None and b is not None]
+    called = labels((_name(found, contrast) for contrast, _ in known), limit=40)
+    return [
+        {"name": name, "difference": difference}
+        for name, (_, difference) in zip(called, known, strict=True)
+    ]
+
+
+def _rows(found: Paired, metric: str) -> list[dict[str, Any]]:
+    """Return what is drawn of a metric: ratios, or differences where there are none."""
+    return forest_rows(found, metric) or difference_rows(found, metric)
+
+
 def _name(found: Paired, contrast: Any) -> str:
     where = condition_text(found, contrast)
     return f"{clean(contrast.value, 24)}{f', {where}' if where else ''}"
@@ -292,23 +315,24 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
 def forest_chart(found: Paired, metric: str) -> Any:
     """Return a metric's forest plot: a dot a change, its interval, the rule where nothing changes.
 
-    All conditions together are a diamond. None where there is nothing to draw.
+    All conditions together are a diamond. Where no ratio can be formed the dots are differences.
+    None where there is nothing to draw.
     """
-    rows = forest_rows(found, metric)
-    return on_page(_forest(found, rows, _names_width(rows), _PAGE)) if rows else None
+    rows = _rows(found, metric)
+    return on_page(_forest(found, metric, _names_width(rows), _PAGE)) if rows else None
 
 
 def forest_figure(found: Paired) -> Any:
     """Return the forest plots of all metrics below each other, as a figure of a paper's column."""
-    drawn = {metric: rows for metric in found.metrics if (rows := forest_rows(found, metric))}
+    drawn = {metric: rows for metric in found.metrics if (rows := _rows(found, metric))}
     names_width = max(map(_names_width, drawn.values()))
     charts = []
     for metric, rows in drawn.items():
-        clipped = any(row[key] in EDGES for row in rows for key in ("ratio", "low", "high"))
+        clipped = any(row.get(key) in EDGES for row in rows for key in ("ratio", "low", "high"))
         edge = f"Beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)}: on the edge."
         below = [_draws(found, metric), *([edge] if clipped else [])]
         title = titled(metric_label(metric), subtitle=below, subtitleFontSize=FONT - 1)
-        charts.append(_forest(found, rows, names_width, _PAPER, title))
+        charts.append(_forest(found, metric, names_width, _PAPER, title))
     return on_paper(beside(charts, 1, own=("x", "y")))
 
 
@@ -317,17 +341,25 @@ def _names_width(rows: list[dict[str, Any]]) -> int:
     return min(_NAMES, 12 + 7 * max(len(row["name"]) for row in rows))
 
 
-def _forest(
-    found: Paired, rows: list[dict[str, Any]], names_width: int, width: int, title: Any = None
-) -> Any:
-    """Return the forest plot of a metric's rows, unthemed, so wide with the names beside it."""
+def _forest(found: Paired, metric: str, names_width: int, width: int, title: Any = None) -> Any:
+    """Return a metric's forest plot, unthemed, so wide with the names beside it."""
+    rows = _rows(found, metric)
+    width = max(width - names_width, _LEAST)
+    y = names("name", [row["name"] for row in rows], extent=names_width)
+    if "ratio" in rows[0]:
+        layers = _ratios(found, rows, y, width)
+    else:
+        layers = _differences(found, metric, rows, y)
+    height = max(60, _LINE * len(rows))
+    return over(*layers, width=width, height=height, title=title)
+
+
+def _ratios(found: Paired, rows: list[dict[str, Any]], y: Axis, width: int) -> list[Any]:
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
     against = f"Change against {clean(found.baseline, 28)} (log scale)"
-    width = max(width - names_width, _LEAST)
     ticks = _ticks(low, high, width // _TICK)
     x = Axis("ratio", against, "log", (low * 0.93, high * 1.05), ticks, _CHANGE)
-    y = names("name", [row["name"] for row in rows], extent=names_width)
     _, blue, vermillion = colours(3)
     grey = colours(8)[7]
     painted = {BETTER: blue, WORSE: vermillion, UNCLEAR: grey, FEW: grey}
@@ -335,8 +367,15 @@ def _forest(
     known = {WORDS[v]: paint for v, paint in painted.items() if WORDS[v] in present}
     verdicts = Series("verdict", list(known), list(known.values()), legend=True)
     together = marks.two("together", shape=("circle", "diamond"), size=(50, 110))
-    layers = marks.forest(
-        rows, x, y, verdicts, low="low", high="high", guides=[1.0], marks=together
-    )
-    height = max(60, _LINE * len(rows))
-    return over(*layers, width=width, height=height, title=title)
+    return marks.forest(rows, x, y, verdicts, low="low", high="high", guides=[1.0], marks=together)
+
+
+def _differences(found: Paired, metric: str, rows: list[dict[str, Any]], y: Axis) -> list[Any]:
+    unit, most = metric_unit(metric), max(abs(row["difference"]) for row in rows)
+    word, size = time_unit(most) if unit == "s" else (unit, 1.0)
+    scaled = [row | {"difference": row["difference"] / size} for row in rows]
+    ends = [row["difference"] for row in scaled]
+    margin = 0.05 * most / size or 1.0
+    domain = (min(0.0, *ends) - margin, max(0.0, *ends) + margin)
+    against = f"Difference to {clean(found.baseline, 28)}{f' ({word})' if word else ''}"
+    return marks.forest(scaled, Axis("difference", against, domain=domain), y, guides=[0.0])
