@@ -28,7 +28,7 @@ def test_the_guides_study_runs(tmp_path: Path) -> None:
     study, search = BLOCK.findall(GUIDE.read_text(encoding="utf-8"))
     file, out = tmp_path / "STUDY.toml", str(tmp_path / "out")
     file.write_text(study + search, encoding="utf-8")
-    assert Study.from_toml(file).search is not None
+    assert Study.load(file).search is not None
     data = _run("run", str(file), "--out", out, "--workers", "2")
     assert (data["num_runs"], data["num_failed"]) == (4 * 2 * 6, 0)
     compared = _run("compare", out, "--out", str(tmp_path / "page.html"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -13,10 +14,8 @@ import pyarrow as pa
 import pytest
 
 import windtunnel as wt
+from windtunnel.study.grid.measure import SCHEMA
 from windtunnel.testing import assert_outcomes_equal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOBS: dict[str, Any] = {
     "job_id": ["a", "<b>&", "c"],
@@ -40,6 +39,12 @@ def flown(**options: Any) -> wt.Outcome:
         options["policy"] = lambda jobs: -jobs.num_gpus
     return wt.simulate({**JOBS, "num_gpus": [1, 2, 9]} if "oversize" in options else JOBS,
                        "1x2:A100", **options)  # fmt: skip
+
+
+def results(runs: int) -> wt.Results:
+    rows = [{"policy": "<i>", "seed": seed, "avg_wait": 3.0} for seed in range(runs)]
+    manifest = {"name": "<b>", "runs": [*map(str, range(40))]}
+    return wt.Results(Path("study"), manifest, pa.Table.from_pylist(rows, schema=SCHEMA))
 
 
 def test_an_outcome_is_a_table_wherever_tables_are_taken() -> None:
@@ -104,7 +109,9 @@ def test_comparisons_traces_and_studies_come_back(tmp_path: Path) -> None:
     assert loaded == replace(trace, jobs=loaded.jobs, holdings=loaded.holdings)
     study = wt.Study.from_mapping({"traces": ["philly"], "policies": ["fifo"], "seeds": 3})
     study.save(tmp_path / "study.toml")
-    assert wt.Study.from_toml(tmp_path / "study.toml").to_mapping()["seeds"] == 3
+    read = wt.Study.load(tmp_path / "study.toml")
+    assert read.trace_entries() == study.trace_entries()
+    assert (read.policies, read.seeds) == (study.policies, study.seeds)
 
 
 def test_files_that_are_something_else(tmp_path: Path) -> None:
@@ -128,6 +135,26 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
             archive.writestr("about.json", json.dumps({**about, **change}))
         with pytest.raises(wt.TraceError, match=message):
             wt.Outcome.load(tmp_path / "changed")
+
+
+def test_results_of_a_study_and_traces_are_tables_too() -> None:
+    found = results(30)
+    assert pa.table(found).equals(found.table)
+    assert pd.DataFrame(found)["policy"].tolist() == ["<i>"] * 30
+    trace = wt.open_trace("synthetic:kalos:jobs=50:seed=1")
+    assert pd.DataFrame(trace)["job_id"].tolist() == trace.jobs["job_id"].to_pylist()
+    pl = pytest.importorskip("polars", reason="polars is of the extra docs")
+    assert pl.DataFrame(found)["seed"].to_list() == list(range(30))
+    assert pl.DataFrame(trace).shape == trace.jobs.shape
+
+
+def test_a_notebook_shows_the_first_runs_of_a_study() -> None:
+    page = results(30)._repr_html_()
+    assert "<strong>&lt;b&gt;: 30 of 40 runs</strong>" in page
+    assert page.count("<tr>") == 21
+    assert "<td>&lt;i&gt;</td>" in page
+    assert "The first 20 are shown." in page
+    assert "<ul>" not in results(3)._repr_html_()
 
 
 def test_what_a_notebook_shows_is_escaped() -> None:

@@ -155,9 +155,9 @@ def test_a_study_may_name_no_code_anywhere(line: str, module: str, tmp_path: Pat
     path = tmp_path / "study.toml"
     path.write_text(f'traces = ["synthetic:kalos"]\n{line}\n')
     with pytest.raises(UntrustedNameError, match=r"study.toml: .* names code to run"):
-        Study.from_toml(path)
+        Study.load(path)
     assert not (tmp_path / "ran").exists()
-    assert Study.from_toml(path, trust=True).policy_entries()
+    assert Study.load(path, trust=True).policy_entries()
 
 
 def test_what_is_no_code_passes(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_what_is_no_code_passes(tmp_path: Path) -> None:
         "parameters = {q = [1, 2]}\n"
     )
     with pytest.raises(UntrustedNameError, match=r"'ffio:x' names code .* Did you mean 'fifo'"):
-        Study.from_toml(path)
+        Study.load(path)
     path.write_text(path.read_text().replace(', "ffio:x"', ""))
-    assert len(Study.from_toml(path).policies) == 3
+    assert len(Study.load(path).policies) == 3
 
 
 def test_parameters() -> None:

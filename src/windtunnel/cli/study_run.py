@@ -71,7 +71,7 @@ def run(
     from windtunnel.plugins import names_of_file
     from windtunnel.study.grid import Study, run_study
 
-    study = Study.from_toml(file, trust=trust)
+    study = Study.load(file, trust=trust)
     folder = folder_of(file, out)
     with (
         names_of_file(file, trust=trust),
@@ -151,7 +151,7 @@ def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: b
     from windtunnel.study.grid import Study
     from windtunnel.study.grid.search import search_study
 
-    study = Study.from_toml(file, trust=trust)
+    study = Study.load(file, trust=trust)
     folder = folder_of(file, out)
     with (
         names_of_file(file, trust=trust),

@@ -13,6 +13,7 @@ from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.notebook import as_html
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from windtunnel.companions import Relation
@@ -108,6 +109,11 @@ class Trace:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export the jobs table: a trace serves wherever jobs are asked for."""
         return self.jobs.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the jobs, by column."""
+        for batch in self.jobs.to_batches(max_chunksize=10_000):
+            yield from batch.to_pylist()
 
     def _repr_html_(self) -> str:
         about = self.metadata

@@ -91,7 +91,7 @@ def _children(pid: int) -> list[int]:
 @pytest.mark.slow
 def test_a_study_killed_three_times_is_the_uninterrupted_one(file: Path, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run_study(Study.from_toml(file), whole, workers=2)
+    run_study(Study.load(file), whole, workers=2)
     assert open_results(whole).num_runs == 200
     draw = random.Random(20)  # noqa: S311 - no secret
     before: dict[str, tuple[int, int]] = {}
@@ -181,7 +181,7 @@ def test_a_worker_that_is_killed_costs_no_run(file: Path, tmp_path: Path) -> Non
         out, err = process.communicate(timeout=LONG)
     assert (process.returncode, err) == (0, b"")
     assert json.loads(out)["num_failed"] == 0
-    run_study(Study.from_toml(file), whole, workers=2)
+    run_study(Study.load(file), whole, workers=2)
     assert digests(hurt) == digests(whole)
 
 

@@ -227,25 +227,25 @@ def test_paths_are_relative_to_the_study_and_do_not_change_ids(
     text += '[options]\nslowdown = "slow.toml"\n'
     (folder / "STUDY.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    outside = Study.from_toml("inside/STUDY.toml")
+    outside = Study.load("inside/STUDY.toml")
     assert outside.trace_entries()[0].trace == "inside/jobs.csv"
     assert outside.trace_entries()[0].label == "jobs.csv"
     assert outside.options == {"slowdown": {"spread": 0.5}}
     ids = [run.run_id for run in plan(outside)]
     monkeypatch.chdir(folder)
-    assert [run.run_id for run in plan(Study.from_toml("STUDY.toml"))] == ids
+    assert [run.run_id for run in plan(Study.load("STUDY.toml"))] == ids
 
 
 def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "STUDY.toml"
     with pytest.raises(SpecError, match="cannot be read as TOML"):
-        Study.from_toml(path)
+        Study.load(path)
     path.write_text("traces = [", encoding="utf-8")
     with pytest.raises(SpecError, match="cannot be read as TOML"):
-        Study.from_toml(path)
+        Study.load(path)
     path.write_text("policies = ['fifo']", encoding="utf-8")
     with pytest.raises(SpecError, match="traces"):
-        Study.from_toml(path)
+        Study.load(path)
 
 
 def test_studies_differ_where_they_say_so(tmp_path: Path) -> None:

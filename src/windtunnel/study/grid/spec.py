@@ -208,8 +208,8 @@ class Study(_Entry, frozen=True):
             _each_once(f"$.parameters.{name}", values)
 
     @classmethod
-    def from_toml(cls, path: str | Path, *, trust: bool = False) -> Study:
-        """Read a study; paths in it are relative to its folder.
+    def load(cls, path: str | Path, *, trust: bool = False) -> Study:
+        """Return the study that a STUDY.toml describes; paths in it are relative to its folder.
 
         Args:
             path: the file.
@@ -230,7 +230,7 @@ class Study(_Entry, frozen=True):
         """Build a study from plain data (parsed TOML or JSON).
 
         Raises:
-            SpecError: as `from_toml`.
+            SpecError: as `load`.
         """
         _refuse_moved_keys(raw.get("traces"), source)
         return struct_of(cls, raw, source)
@@ -278,7 +278,7 @@ class Study(_Entry, frozen=True):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the study as a STUDY.toml, whole or not at all; `from_toml` reads it back.
+        """Write the study as a STUDY.toml, whole or not at all, which `load` reads back.
 
         Raises:
             OSError: the file cannot be written.

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from windtunnel import storage
 from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.notebook import as_html
 from windtunnel.study.grid.measure import FAILED, METRICS, SCHEMA
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ _ANOTHER = (
     "Another version of windtunnel wrote it: fly the study again into another folder "
     "(windtunnel study run STUDY.toml --out NEW), or read it with that version."
 )
+#: What a notebook shows of a study's results: columns of a run, and so many runs.
+_SHOWN = (
+    *("trace", "cluster", "policy", "seed", "status"),
+    *("avg_wait", "p90_wait", "avg_jct", "utilization"),
+)
+_MOST_SHOWN = 20
 #: How often a lock is sought whose file others take away.
 _TRIES = 20
 #: One row is written four times as fast without what helps only many.
@@ -262,6 +269,19 @@ class Results:
     def failures(self) -> list[dict[str, Any]]:
         """The runs that gave an error."""
         return [row for row in self.rows if row["status"] == FAILED]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `table`."""
+        yield from self.table.to_pylist()
+
+    def _repr_html_(self) -> str:
+        done, first = self.table.num_rows, self.rows[:_MOST_SHOWN]
+        notes = [f"The first {len(first)} are shown."] if done > len(first) else []
+        rows = [[row[name] for name in _SHOWN] for row in first]
+        return as_html(f"{self.name}: {done:,} of {self.num_runs:,} runs", _SHOWN, rows, notes)
 
 
 def open_results(folder: str | Path) -> Results:
