@@ -9,6 +9,7 @@ import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,13 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
         getattr(value, "__module__", "builtins"),
         getattr(value, "__name__", ""),
     }
+
+
+@pytest.mark.parametrize("module", [wt.gavel, wt.plot, wt.serving, wt.testing])
+def test_its_modules_list_their_public_names_and_no_others(module: Any) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+    assert not [name for name in dir(module) if name.startswith("_")]
 
 
 def test_another_name_is_an_ordinary_error() -> None:

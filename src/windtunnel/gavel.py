@@ -14,3 +14,7 @@ from windtunnel.policies.gavel import (
 )
 
 __all__ = ["POLICIES", "Allocation", "Entity", "Instance", "allocate", "as_instance", "instance_of"]
+
+
+def __dir__() -> list[str]:
+    return __all__

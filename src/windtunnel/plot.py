@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["ecdf", "forest", "gantt", "queue", "utilization", "waits_by_size"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def ecdf(runs: Runs, quantity: Literal["wait", "jct"] = "wait") -> TopLevelMixin:
     """Return the share of jobs that waited, or took, at most so long; a curve a run.
 

@@ -113,3 +113,7 @@ __all__ = [
     "synthetic_llm",
     "synthetic_profile",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
