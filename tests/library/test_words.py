@@ -51,3 +51,11 @@ def test_slips_have_one_kind_of_message(arguments: dict[str, Any], message: str)
 def test_one_policy_is_no_list_of_policies() -> None:
     with pytest.raises(wt.SpecError, match="policies: found 'fifo'; expected several, such as"):
         wt.compare(JOBS, "pool:1", "fifo")
+
+
+def test_of_two_functions_of_one_name_the_message_shows_how_to_name_them() -> None:
+    several = [lambda jobs: jobs.duration, lambda jobs: -jobs.duration]
+    with pytest.raises(wt.SpecError, match=r"found '<lambda>' twice.*wt.policy\(\"name\"\)"):
+        wt.compare(JOBS, "pool:1", several)
+    with pytest.raises(wt.SpecError, match="found 'fifo' twice; name each once.$"):
+        wt.compare(JOBS, "pool:1", ["fifo", "fifo"])

@@ -10,6 +10,7 @@ import pyarrow as pa
 from windtunnel import saved, schema
 from windtunnel.errors import SpecError, quote
 from windtunnel.notebook import as_html
+from windtunnel.sim.contract import FunctionPolicy
 from windtunnel.sim.outcome import SAVED
 from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import conditions_of, resolved
@@ -93,12 +94,14 @@ def check_labels(several: Sequence[Conditions]) -> list[str]:
     Raises:
         SpecError: there is none, or one of them twice.
     """
-    labels = [one.scheduler.policy.label for one in several]
+    policies = [one.scheduler.policy for one in several]
+    labels = [policy.label for policy in policies]
     if not labels:
         raise SpecError("policies", "expected at least one policy, each once, such as fifo,sjf.")
-    twice = next((label for label in labels if labels.count(label) > 1), None)
+    twice = next((policy for policy in policies if labels.count(policy.label) > 1), None)
     if twice is not None:
-        raise SpecError("policies", f"found {quote(twice)} twice; name each once.")
+        how = ', as in wt.policy("name")(function)' if isinstance(twice, FunctionPolicy) else ""
+        raise SpecError("policies", f"found {quote(twice.label)} twice; name each once{how}.")
     return labels
 
 
