@@ -57,5 +57,5 @@ def test_of_two_functions_of_one_name_the_message_shows_how_to_name_them() -> No
     several = [lambda jobs: jobs.duration, lambda jobs: -jobs.duration]
     with pytest.raises(wt.SpecError, match=r"found '<lambda>' twice.*wt.policy\(\"name\"\)"):
         wt.compare(JOBS, "pool:1", several)
-    with pytest.raises(wt.SpecError, match="found 'fifo' twice; name each once.$"):
+    with pytest.raises(wt.SpecError, match=r"found 'fifo' twice; name each once\.$"):
         wt.compare(JOBS, "pool:1", ["fifo", "fifo"])
