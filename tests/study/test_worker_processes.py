@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+import windtunnel
 from windtunnel.errors import SpecError
 from windtunnel.study.worker_processes import WorkerDiedError, WorkerProcesses
 
@@ -138,3 +142,39 @@ def test_workers_let_go_end_at_once() -> None:
         while Path(f"/proc/{pid}/task").is_dir():
             assert time.monotonic() - begin < LONG
             time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "lines",
+    [
+        """
+        from windtunnel.study.worker_processes import WorkerProcesses
+        with WorkerProcesses(2) as workers:
+            workers.submit(abs, -1).result()
+        """,
+        """
+        import windtunnel as wt
+        study = {"traces": ["synthetic:kalos:jobs=20"], "policies": ["fifo", "sjf"]}
+        wt.run_study(wt.Study.from_mapping(study), "out", workers=2)
+        """,
+    ],
+)
+def test_a_script_that_workers_would_run_again_ends_with_a_sentence(
+    tmp_path: Path, lines: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(lines))
+    source = str(Path(windtunnel.__file__).parents[1])
+    ran = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.count("Traceback") == 1
+    assert 'put what it runs under if __name__ == "__main__":' in ran.stderr

@@ -14,17 +14,36 @@ import signal
 import threading
 import traceback
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing import (
+    connection,
+    current_process,
+    get_context,
+    parent_process,
+    resource_tracker,
+)
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import WindtunnelError
+from windtunnel.errors import SpecError, WindtunnelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnContext
     from types import TracebackType
+
+#: The exit code of a worker whose script would start workers of its own (`end_if_importing`).
+_STARTS_AGAIN = 97
+
+
+def end_if_importing() -> None:
+    """End this process if it is a worker that is still importing the script that started it.
+
+    Whatever would start workers calls it first: a script that does so as it is imported would
+    begin anew in each of them. The process that the script runs in tells its user.
+    """
+    if getattr(current_process(), "_inheriting", False):  # as multiprocessing itself asks
+        raise SystemExit(_STARTS_AGAIN)
 
 
 class WorkerDiedError(WindtunnelError):
@@ -37,8 +56,9 @@ class WorkerDiedError(WindtunnelError):
 class WorkerProcesses(Executor):
     """Processes started afresh (no copy of this one's threads), each when it is first needed.
 
-    A call whose worker dies raises `WorkerDiedError`; the next call has another worker. What is
-    called, its arguments, its answer and its error travel pickled.
+    A call whose worker dies raises `WorkerDiedError`; the next call has another worker. A call
+    raises `SpecError` where the script that is run starts workers as it is imported, which each of
+    them does. What is called, its arguments, its answer and its error travel pickled.
 
     As a context manager it waits for its calls, but lets them go where an error ends the block.
 
@@ -47,6 +67,7 @@ class WorkerProcesses(Executor):
     """
 
     def __init__(self, workers: int) -> None:
+        end_if_importing()
         self._context = get_context("spawn")
         self._held, self._leash = self._context.Pipe(duplex=False)
         self._own = threading.local()
@@ -100,6 +121,12 @@ class WorkerProcesses(Executor):
             with self._starting:
                 self._workers.remove(worker)
             worker.end()
+            if worker.starts_again:
+                message = (
+                    "every worker process imports the script, which starts workers itself: put "
+                    'what it runs under if __name__ == "__main__":'
+                )
+                raise SpecError("__main__", message) from None
             raise WorkerDiedError from death
         if error is not None:
             error.add_note(trace)
@@ -136,6 +163,11 @@ class _Worker:
         """End a worker that is idle or dead, and wait for that."""
         self._pipe.close()
         self._process.join()
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether it ended because the script that it imported would start workers."""
+        return self._process.exitcode == _STARTS_AGAIN
 
 
 def _serve(calls: Connection, leash: Connection) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.executor import StudyExecutor
-from windtunnel.study.worker_processes import WorkerProcesses
+from windtunnel.study.worker_processes import WorkerProcesses, end_if_importing
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -45,6 +45,8 @@ def check_executor(on: str | Executor, workers: int | None) -> None:
     """
     if workers is not None and workers < 1:
         raise SpecError("--workers", f"found {workers}; expected at least 1.")
+    if on == "processes":
+        end_if_importing()
     if isinstance(on, str) and on not in EXECUTORS and not on.startswith("ray:"):
         message = f"found {quote(on)}; expected processes, ray or ray://HOST:PORT."
         raise SpecError("--on", message)
