@@ -71,7 +71,7 @@ def test_who_waits_for_gpus_that_are_gone_waits_and_is_noted() -> None:
     # The gang at the head is put aside for 30 s now and then: so the third goes at 100.
     assert out.table["status"].to_pylist() == ["finished", "waiting", "finished"]
     assert out.table["start_time"].to_pylist() == [0, None, 100]
-    assert any("1 job(s) wait for ever" in note for note in out.notes)
+    assert any("1 job waits for ever" in note for note in out.notes)
 
 
 def test_a_job_goes_on_the_nodes_that_are_kept_for_it_on_the_type_of_its_quota() -> None:

@@ -231,7 +231,7 @@ def test_what_never_fits_again_waits_with_a_note(policy: str) -> None:
         failure_models=[FailureModel(mtbf=1000, mttr=10, repair="fixed")],
     )
     assert out.table["status"].to_pylist() == ["finished", "waiting"]
-    assert "1 job(s) wait for ever: the GPUs they ask for do not come back." in out.notes
+    assert "1 job waits for ever: the GPUs they ask for do not come back." in out.notes
 
 
 def test_a_pool_loses_gpus_and_who_started_last() -> None:

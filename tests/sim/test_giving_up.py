@@ -178,3 +178,19 @@ def test_an_elastic_job_starts_in_another_option_than_asked_for() -> None:
             disruptions=disruptions,
         )
         assert out.table["start_time"].to_pylist() == [0, 25]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_policy_that_starts_nothing_is_named(engine: Any) -> None:
+    class Idle(wt.Policy):
+        name = "idle"
+
+        def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+            return [wt.Start(job) for job in queue if job.num_gpus > 1]
+
+    jobs = {"submit_time": [0, 1, 2], "duration": [5, 5, 5], "num_gpus": [1, 2, 1]}
+    out = wt.simulate(jobs, "1x4", Idle(), engine=engine)
+    assert out.table["status"].to_pylist() == ["waiting", "finished", "waiting"]
+    note = "2 jobs wait for ever though all GPUs are free: policy 'idle' starts none of them."
+    assert note in out.notes
+    assert not any("for ever" in n for n in wt.simulate(jobs, "1x4", Idle(), until=9).notes)

@@ -39,6 +39,7 @@ from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import span_of, trace_costs
+from windtunnel.study.rigid import left_waiting
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -144,7 +145,8 @@ def fly_elastic(
         settings["models"] = {"folder": str(scheduler.models), "names": sorted(models)}
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
-    notes = (*problem.notes, *flown.notes, *predicted.notes, *notes, *more)
+    waiting = left_waiting(flight, until, flown)
+    notes = (*problem.notes, *flown.notes, *predicted.notes, *notes, *more, *waiting)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 

@@ -114,7 +114,7 @@ def fly_rigid(
         notes.append(
             f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
         )
-    notes += _left_waiting(flight, rules.until)
+    notes += left_waiting(flight, rules.until, flown)
     if not flown.loses:
         stopped = flight.preemptions[problem.rows] > 0
         notes += why_free or cost_note(conditions.scheduler, overhead[stopped])
@@ -266,16 +266,27 @@ def _check_chooses(policy: Policy, conditions: Conditions, *, as_pool: bool) -> 
         raise SpecError("slowdown.cpu", message)
 
 
-def _left_waiting(flight: Flight, until: float) -> list[str]:
-    """Return what to tell of jobs that wait at the end of a run without a horizon."""
+def left_waiting(flight: Flight, until: float, policy: Policy) -> list[str]:
+    """Return notes on the jobs that wait at the end of a run without a horizon.
+
+    Args:
+        flight: the run.
+        until: its horizon, s.
+        policy: as it flew; it may have reasons of its own why jobs wait.
+    """
     waiting = int((flight.status == WAITING).sum())
     if until < math.inf or not waiting:
         return []
+    jobs = f"{waiting:,} job{'s wait' if waiting > 1 else ' waits'}"
     if flight.power is not None:
-        return [f"{waiting:,} job(s) wait for ever: the power that they need is never free."]
-    if flight.interruptions is None:
+        return [f"{jobs} for ever: the power that they need is never free."]
+    if flight.interruptions is not None:
+        return [f"{jobs} for ever: the GPUs they ask for do not come back."]
+    if policy.wait_reasons():
         return []
-    return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
+    return [
+        f"{jobs} for ever though all GPUs are free: policy {policy.label!r} starts none of them."
+    ]
 
 
 #: Most rounds, or failures of one node, of a run: minutes of a compiled engine's time.
