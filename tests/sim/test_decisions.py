@@ -236,6 +236,7 @@ def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
 
 
 NO_FIT = "starts a job where it does not fit: "
+ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
 
 
 @pytest.mark.parametrize(
@@ -243,11 +244,17 @@ NO_FIT = "starts a job where it does not fit: "
     [
         (starts_twice, 0, "a", "starts a job that already runs"),
         (starts_what_does_not_fit, 1, "b", NO_FIT + "2 of 4 GPUs are free (by node: 2 on 1)"),
-        (starts_on_busy_nodes, 2, "b", NO_FIT + "it asks for 4 GPUs, and is given 2"),
-        (starts_on_too_few, 0, "a", NO_FIT + "it asks for 2 GPUs, and is given 1"),
-        (starts_on_no_node, 0, "a", NO_FIT + "it asks for 2 GPUs, and is given 0"),
-        (starts_beyond_the_nodes, 0, "a", NO_FIT + "there is no node 2; the nodes are 0 to 1"),
-        (starts_below_the_nodes, 0, "a", NO_FIT + "there is no node -1; the nodes are 0 to 1"),
+        (
+            starts_on_busy_nodes,
+            2,
+            "b",
+            f"{NO_FIT}it asks for 4 GPUs, and is given 2 on node 0; "
+            "2 of 4 GPUs are free (by node: 2 on 1)",
+        ),
+        (starts_on_too_few, 0, "a", f"{NO_FIT}it asks for 2 GPUs, and is given 1 on node 0{ALL}"),
+        (starts_on_no_node, 0, "a", f"{NO_FIT}it asks for 2 GPUs, and is given 0 on no node{ALL}"),
+        (starts_beyond_the_nodes, 0, "a", f"{NO_FIT}there is no node 2; the nodes are 0 to 1{ALL}"),
+        (starts_below_the_nodes, 0, "a", f"{NO_FIT}there is no node -1; the nodes are 0 to 1{ALL}"),
         (preempts_a_waiting_job, 0, "a", "preempts a job that does not run"),
         (starts_a_finished_job, 6, "a", "names a job that is neither waiting nor running"),
         (starts_a_number, 0, None, "names a job that is neither waiting nor running"),

@@ -43,7 +43,7 @@ def free_gpus(problem: Problem, free: Sequence[int]) -> str:
 
 
 def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> str:
-    """Return why a policy's own choice of a place is none.
+    """Return why a policy's own choice of a place is none, and what is free.
 
     Args:
         problem: jobs and cluster.
@@ -51,6 +51,10 @@ def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> s
         where: the choice, which is known not to serve.
         free: GPU units that the job may use, by node (or pool).
     """
+    return f"{_why_not(problem, demand, where, free)}; {free_gpus(problem, free)}"
+
+
+def _why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> str:
     try:
         pairs = [(operator.index(node), operator.index(grant)) for node, grant in where]
     except (TypeError, ValueError):
@@ -106,7 +110,9 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
         if grant < 1:
             return f"found {grant} GPUs on {place} {node}; expected at least 1"
     if given != asked:
-        return f"it asks for {_gpus(problem, asked)} GPUs, and is given {_gpus(problem, given)}"
+        nodes = ", ".join(f"{place} {node}" for node, _ in pairs) or f"no {place}"
+        wants, gets = _gpus(problem, asked), _gpus(problem, given)
+        return f"it asks for {wants} GPUs, and is given {gets} on {nodes}"
     task = getattr(demand, "task", 1)
     for node, grant in pairs:
         if grant % task:
@@ -118,10 +124,8 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
     for node, grant in wanted.items():
         if grant > free[node]:
             has = _gpus(problem, max(free[node], 0))
-            return (
-                f"{place} {node} has {has} free GPUs, and it is given {_gpus(problem, grant)} there"
-                f"; {free_gpus(problem, free)}"
-            )
+            gets = _gpus(problem, grant)
+            return f"{place} {node} has {has} free GPUs, and it is given {gets} there"
     if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
         grants = [grant for _, grant in pairs]
         return f"the option's GPUs by node are {list(shape)}, and it is given {grants}"
@@ -133,10 +137,7 @@ def _devices(problem: Problem, pairs: list[tuple[int, int]], free: Sequence[int]
         return "it is given no GPUs"
     nodes = sorted({node for node, _ in pairs})
     found = ", ".join(f"node {node} has {_gpus(problem, free[node])}" for node in nodes)
-    return (
-        f"what cluster.fit returned fits as long as nothing has changed; {found} free GPUs; "
-        f"{free_gpus(problem, free)}"
-    )
+    return f"what cluster.fit returned fits as long as nothing has changed; {found} free GPUs"
 
 
 def _gpus(problem: Problem, units: int) -> str:
