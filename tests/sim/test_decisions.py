@@ -236,6 +236,7 @@ def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
 
 
 NO_FIT = "starts a job where it does not fit: "
+HALF = "; 2 of 4 GPUs are free (by node: 2 on 1)"
 ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
 
 
@@ -248,8 +249,7 @@ ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
             starts_on_busy_nodes,
             2,
             "b",
-            f"{NO_FIT}it asks for 4 GPUs, and is given 2 on node 0; "
-            "2 of 4 GPUs are free (by node: 2 on 1)",
+            f"{NO_FIT}it asks for 4 GPUs, and is given 2 on node 0{HALF}",
         ),
         (starts_on_too_few, 0, "a", f"{NO_FIT}it asks for 2 GPUs, and is given 1 on node 0{ALL}"),
         (starts_on_no_node, 0, "a", f"{NO_FIT}it asks for 2 GPUs, and is given 0 on no node{ALL}"),
