@@ -3,7 +3,8 @@
 Policies, placements, predictors, readers, writers, throughput models, sites and metrics are each a
 `Catalogue`. What a user names is, in this order,
 
-1. built in, or registered under the name in this process (``@wt.policy("ssf")``);
+1. built in (`modules_of`, `declared_in`), or registered under the name in this process
+   (``@wt.policy("ssf")``);
 2. installed: a package has it in the entry-point group ``windtunnel.policies`` (``.placements``,
    ``.predictors``, ``.readers``, ``.writers``, ``.throughputs``, ``.sites``, ``.metrics``);
 3. ``package.module:name``, imported; the working folder counts, as with ``python -m``.
@@ -19,6 +20,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
+import pkgutil
 import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -32,6 +35,7 @@ from windtunnel.errors import SpecError, WindtunnelError, nearest, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from importlib.metadata import EntryPoint
+    from types import ModuleType
 
 T = TypeVar("T")
 
@@ -182,6 +186,43 @@ class Catalogue(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """Import the modules of one of windtunnel's packages, in the order of their names.
+
+    So a new module is found without being named anywhere. Packages within it are looked at as
+    modules: what they have to show stands in their ``__init__``.
+    """
+    paths = importlib.import_module(package).__path__
+    return [importlib.import_module(m.name) for m in pkgutil.iter_modules(paths, f"{package}.")]
+
+
+def declared_in(package: str, kind: type[T]) -> dict[str, type[T]]:
+    """Return the classes of a kind that the modules of a package have, by name, in its order.
+
+    A class declares itself by a ``name`` of its own, not inherited; one that cannot be made
+    without arguments is nothing that a name alone could stand for, and is left out.
+    """
+    found = {
+        vars(given)["name"]: given
+        for module in modules_of(package)
+        for given in vars(module).values()
+        if isinstance(given, type)
+        and issubclass(given, kind)
+        and vars(given).get("name")
+        and _needs_nothing(given)
+    }
+    return dict(sorted(found.items()))
+
+
+def _needs_nothing(kind: type[Any]) -> bool:
+    """Return whether a class can be made without arguments."""
+    try:
+        inspect.signature(kind).bind()
+    except TypeError:
+        return False
+    return True
 
 
 def parameters(

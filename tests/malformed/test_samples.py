@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from catalogue import SAMPLES
 
-import windtunnel.traces.open  # noqa: F401 - importing it registers the readers
 from windtunnel.telemetry.open import TELEMETRY_FORMATS
 from windtunnel.traces.readers import READERS
 

@@ -31,8 +31,6 @@ _WHERE = {
 @presented()
 def traces() -> Result:
     """List the traces that have a name, the formats that are read, and the published clusters."""
-    # Importing the module registers the readers.
-    import windtunnel.traces.open  # noqa: F401
     from windtunnel.cluster.presets import SITES
     from windtunnel.traces.readers import READERS
     from windtunnel.traces.registry import list_traces
@@ -140,7 +138,6 @@ def convert(
 
 def _checked(trace: str, out: Path, to: str | None) -> Writer:
     """Return the writer, after all that can be refused before the trace is read."""
-    import windtunnel.traces.open  # noqa: F401 - registers the writers
     from windtunnel.traces.trace_name import TraceName
     from windtunnel.traces.writers import WRITERS, writer_for
 

@@ -6,34 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Importing a reader's or a writer's module registers it.
-import windtunnel.traces.acme
-import windtunnel.traces.asi
-import windtunnel.traces.batsim
-import windtunnel.traces.batsim_writer
-import windtunnel.traces.dlrm
-import windtunnel.traces.gavel
-import windtunnel.traces.genai
-import windtunnel.traces.helios
-import windtunnel.traces.kubernetes.reader
-import windtunnel.traces.morphling
-import windtunnel.traces.native
-import windtunnel.traces.openb
-import windtunnel.traces.opendc
-import windtunnel.traces.opendc_writer
-import windtunnel.traces.pai.reader
-import windtunnel.traces.pai_simulator
-import windtunnel.traces.philly
-import windtunnel.traces.philly_raw
-import windtunnel.traces.pollux
-import windtunnel.traces.sacct
-import windtunnel.traces.sacct_writer
-import windtunnel.traces.shockwave
-import windtunnel.traces.spot
-import windtunnel.traces.swf
-import windtunnel.traces.swf_writer
-import windtunnel.traces.tiresias
-import windtunnel.traces.twin.twin  # noqa: F401
 from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import as_jobs

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.plugins import Catalogue
+from windtunnel.plugins import Catalogue, modules_of
 from windtunnel.traces.archive import first_file
 from windtunnel.traces.parquet import MAGIC, header_of
 from windtunnel.traces.source import PACKED_ENDINGS, check_packing
@@ -65,9 +65,17 @@ def as_reader(name: str, given: Any) -> Reader:
 
 #: Endings of archives, whose one file tells the format.
 _ARCHIVES = (".zip", ".tar", ".tgz")
-_BUILT_IN: dict[str, Reader] = {}
-#: Every reader by name; the built-in ones are there once `windtunnel.traces.open` is imported.
-READERS: Catalogue[Reader] = Catalogue("format", "readers", _BUILT_IN, made=as_reader)
+#: Readers of windtunnel's own modules, as far as these are imported.
+_OWN: dict[str, Reader] = {}
+
+
+def _built_in() -> dict[str, Reader]:
+    """Return the readers of all modules of `windtunnel.traces`, by name, in its order."""
+    modules_of("windtunnel.traces")
+    return dict(sorted(_OWN.items()))
+
+
+READERS: Catalogue[Reader] = Catalogue("format", "readers", _built_in, made=as_reader)
 
 
 def reader(
@@ -99,7 +107,7 @@ def reader(
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
         made = Reader(name, read, tuple(extensions), sniff, sniff_folder)
         if read.__module__.startswith("windtunnel.") and read.__module__ != __name__:
-            _BUILT_IN[name] = made
+            _OWN[name] = made
         else:
             READERS.register(name, made)
         return read

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.plugins import Catalogue
+from windtunnel.plugins import Catalogue, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,8 +107,17 @@ def as_writer(name: str, given: Any) -> Writer:
     return own or Writer(name or getattr(given, "__name__", "writer"), given)
 
 
-_BUILT_IN: dict[str, Writer] = {}
-WRITERS: Catalogue[Writer] = Catalogue("writer", "writers", _BUILT_IN, made=as_writer)
+#: Writers of windtunnel's own modules, as far as these are imported.
+_OWN: dict[str, Writer] = {}
+
+
+def _built_in() -> dict[str, Writer]:
+    """Return the writers of all modules of `windtunnel.traces`, by name, in its order."""
+    modules_of("windtunnel.traces")
+    return dict(sorted(_OWN.items()))
+
+
+WRITERS: Catalogue[Writer] = Catalogue("writer", "writers", _built_in, made=as_writer)
 
 
 def writer(
@@ -129,7 +138,7 @@ def writer(
     def register(write: Callable[..., Any]) -> Callable[..., Any]:
         made = Writer(name, write, tuple(extensions), **about)
         if write.__module__.startswith("windtunnel."):
-            _BUILT_IN[name] = made
+            _OWN[name] = made
         else:
             WRITERS.register(name, made)
         return write
