@@ -15,14 +15,14 @@ from windtunnel.cluster.devices import UNLIMITED, DeviceNode, device_demand
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.cluster.parts import restricted
 from windtunnel.placements.scored import GANGS, SCORES, TIES, TOPOLOGIES
-from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
+from windtunnel.placements.scored_catalogue import resolve_scored, scored_placements
 from windtunnel.sim.fragmentation import Shape, target_workload
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-NAMES = sorted(SCORED)
+NAMES = sorted(scored_placements())
 SHARES = (50, 100, 250, 330, 500, 700, 999)
 STEPS = 60
 
@@ -95,7 +95,7 @@ def both(
 ) -> tuple[Any, Oracle, Any]:
     """Return the kernel's state, the oracle, and the problem, as far as both look at it."""
     rng = seeded(f"{name} {seed}")
-    pooled = rng.random() < 0.3 and not SCORED[name].needs_devices
+    pooled = rng.random() < 0.3 and not scored_placements()[name].needs_devices
     nodes = draw(rng)
     placement = resolve_scored(
         name,

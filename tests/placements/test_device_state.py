@@ -14,7 +14,7 @@ from windtunnel.cluster.devices import DeviceNode, device_demand, device_nodes, 
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SpecError
 from windtunnel.placements.scored import GANGS
-from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
+from windtunnel.placements.scored_catalogue import resolve_scored, scored_placements
 
 if TYPE_CHECKING:
     from device_cases import Case
@@ -167,7 +167,7 @@ def test_less_that_is_free_never_makes_a_placement_possible(
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("name", sorted(SCORED))
+@pytest.mark.parametrize("name", sorted(scored_placements()))
 @settings(max_examples=15)
 @given(case=cases(), ties=st.sampled_from((None, "name", "random")), gang=st.sampled_from(GANGS))
 def test_whether_a_job_fits_does_not_depend_on_the_placement(

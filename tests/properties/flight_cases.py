@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.placements.scored_catalogue import SCORED
+from windtunnel.placements.scored_catalogue import scored_placements
 from windtunnel.policies.service_order import Gittins, Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy
 
@@ -251,7 +251,9 @@ def device_cases(
     """Runs on nodes with devices, cores and memory, under every placement that there is."""
     sharing = draw(st.sampled_from(("devices", "devices", "pooled")))
     names = [
-        name for name, kind in SCORED.items() if sharing == "devices" or not kind.needs_devices
+        name
+        for name, kind in scored_placements().items()
+        if sharing == "devices" or not kind.needs_devices
     ]
     options = st.sampled_from(
         ("", "", ":ties=name", ":ties=random", ":gang=fill", ":scores=float:gang=fill")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from windtunnel.cluster.topology.node_tree import FILLS, NodeTree
 from windtunnel.errors import SpecError
 from windtunnel.placements.asked import as_placement
-from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
+from windtunnel.placements.load import BestFitDevices
+from windtunnel.placements.scored_catalogue import resolve_scored, scored_placements
 from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.placements.whole import BestFit, Pool, Spread
 from windtunnel.plugins import Catalogue, parameters
@@ -30,9 +31,15 @@ _Score = TypeVar("_Score", bound="Callable[..., Any]")
 
 #: Placements of whole GPUs.
 WHOLE: dict[str, type[Any]] = {p.name: p for p in (BestFit, Pool, Spread, Tree)}
-#: Every placement; of those that have two forms the scored one.
+
+
+def _built_in() -> dict[str, type[Any]]:
+    """Return every placement, by name; of those that have two forms the scored one."""
+    return dict(sorted({**WHOLE, **scored_placements()}.items()))
+
+
 PLACEMENTS: Catalogue[type[Any]] = Catalogue(
-    "placement", "placements", dict(sorted({**WHOLE, **SCORED}.items())), made=as_placement
+    "placement", "placements", _built_in, made=as_placement
 )
 #: Options of scored placements; see `windtunnel.placements.scored`.
 OPTIONS: tuple[str, ...] = ("scores", "ties", "gang", "topology", "weights")
@@ -206,6 +213,6 @@ def resolve_placement(
             raise SpecError("placement", f"{message} here; expected {' or '.join(WHOLE)}.")
         whole: Placement = WHOLE[name or BestFit.name]()
         return whole
-    scored: type[ScoredPlacement] = SCORED[BestFit.name] if kind is None else kind
+    scored: type[ScoredPlacement] = BestFitDevices if kind is None else kind
     target = workload() if scored.needs_workload and workload is not None else None
     return resolve_scored(scored, **options, seed=seed, workload=target)

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
-from windtunnel.placements.fgd import Fgd
-from windtunnel.placements.load import (
-    BestFitDevices,
-    FirstFit,
-    LeastIdle,
-    LoadRate,
-    LowestUtilization,
-    MostIdle,
-    Random,
-    SpreadDevices,
-    WorstFit,
-)
-from windtunnel.placements.packing import DotProd, GpuClustering, GpuPacking, OpenbBestFit
+from windtunnel.placements.load import LoadRate
+from windtunnel.placements.scored import ScoredPlacement
+from windtunnel.plugins import declared_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from windtunnel.placements.scored import ScoredPlacement
 
-SCORED: dict[str, type[ScoredPlacement]] = {
-    placement.name: placement
-    for placement in (
-        *(BestFitDevices, FirstFit, WorstFit, SpreadDevices, LeastIdle, MostIdle),
-        *(LoadRate, LowestUtilization, OpenbBestFit, DotProd, GpuPacking, GpuClustering),
-        *(Fgd, Random),
-    )
-}
+@cache
+def scored_placements() -> Mapping[str, type[ScoredPlacement]]:
+    """Return the scored placements that the modules of `windtunnel.placements` declare, by name."""
+    return declared_in("windtunnel.placements", ScoredPlacement)
 
 
 def resolve_scored(
@@ -50,9 +36,9 @@ def resolve_scored(
     Raises:
         SpecError: unknown name (the nearest is suggested), or an option is wrong.
     """
-    kind = name if isinstance(name, type) else SCORED.get(name)
+    kind = name if isinstance(name, type) else scored_placements().get(name)
     if kind is None:
-        raise SpecError.unknown("placement", str(name), SCORED)
+        raise SpecError.unknown("placement", str(name), scored_placements())
     if weights is not None:
         if kind is not LoadRate:
             raise SpecError("weights", f"placement {kind.name!r} weighs nothing; 'load_rate' does.")

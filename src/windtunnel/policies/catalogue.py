@@ -11,35 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError
-from windtunnel.plugins import Catalogue, parameters
-from windtunnel.policies.backfilling import Conservative, Easy, EasyPerfect, EasySjbf
-from windtunnel.policies.deadline_order import Edf
-from windtunnel.policies.evaluation import DecoupledEvaluation
-from windtunnel.policies.fair_share import FairShare, Multifactor
-from windtunnel.policies.kueue.policy import Kueue
-from windtunnel.policies.length_order import (
-    Qssf,
-    Sjf,
-    SjfEstimate,
-    SjfPreemptive,
-    Sjg,
-    Sjgg,
-    Sju,
-)
-from windtunnel.policies.morphling.fixed_plan import FixedPlan, LeastAreaFirst, ShortestFirst
-from windtunnel.policies.morphling.rivals import AntMan, EqualShare, Synergy
-from windtunnel.policies.morphling.scheduler import (
-    Morphling,
-    Neither,
-    PlansOnly,
-    Priced,
-    ResourcesOnly,
-)
-from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
-from windtunnel.policies.quota import Quota
-from windtunnel.policies.reserving_packing import ReservingPacking
-from windtunnel.policies.service_order import Las, Srsf, Tiresias
-from windtunnel.policies.slurm.policy import Slurm
+from windtunnel.plugins import Catalogue, declared_in, parameters
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
 if TYPE_CHECKING:
@@ -72,20 +44,15 @@ def _checked(made: Policy) -> Policy:
     return made
 
 
+def _built_in() -> dict[str, Policy]:
+    """Return the policies that the modules of `windtunnel.policies` declare, by name."""
+    return {name: kind() for name, kind in declared_in("windtunnel.policies", Policy).items()}
+
+
 POLICIES: Catalogue[Policy] = Catalogue(
     "policy",
     "policies",
-    {
-        kind.name: kind()
-        for kind in (
-            *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
-            *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
-            *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
-            *(Quota, Kueue, Slurm, ReservingPacking, DecoupledEvaluation),
-            *(Morphling, Priced, PlansOnly, ResourcesOnly, Neither),
-            *(FixedPlan, ShortestFirst, LeastAreaFirst, EqualShare, Synergy, AntMan),
-        )
-    },
+    _built_in,
     made=as_policy,
     aliases={"fcfs": "fifo"},  # other names of the field for the same policies
 )

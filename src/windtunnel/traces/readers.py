@@ -75,6 +75,7 @@ def _built_in() -> dict[str, Reader]:
     return dict(sorted(_OWN.items()))
 
 
+#: Every reader by name.
 READERS: Catalogue[Reader] = Catalogue("format", "readers", _built_in, made=as_reader)
 
 

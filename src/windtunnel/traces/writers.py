@@ -117,6 +117,7 @@ def _built_in() -> dict[str, Writer]:
     return dict(sorted(_OWN.items()))
 
 
+#: Every writer by name.
 WRITERS: Catalogue[Writer] = Catalogue("writer", "writers", _built_in, made=as_writer)
 
 
