@@ -1,7 +1,7 @@
 """The names that users type, as types: editors complete them, and checkers find slips in rules.
 
-Where a name may also be a plug-in's, or have parameters behind it, any text will do besides. A test
-holds the names against the catalogues.
+Where a name may also be a plug-in's, or have parameters behind it, any text will do besides: what
+is missing here is found all the same. A test holds the names against the catalogues.
 """
 
 from __future__ import annotations
