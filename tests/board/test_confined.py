@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,26 @@ def _sample(names: Iterable[str]) -> list[Any]:
 
 
 HONEST = ("by_estimate", "ageing", "LeastService", "first_that_fit", "LargestThatFits")
+
+
+UNWATCHED = """
+import sys
+from windtunnel.board.confined_process import _load
+
+class Guard:
+    def watch(self):
+        print("windtunnel.policies.fair_share" in sys.modules)
+        sys.exit()
+
+_load(None, Guard(), "policies:by_estimate")
+"""
+
+
+def test_what_is_built_in_is_imported_before_the_watch_begins() -> None:
+    found = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", UNWATCHED], capture_output=True, text=True, check=False
+    )
+    assert found.stdout == "True\n", found.stderr
 
 
 @pytest.mark.sample(1)

@@ -117,8 +117,9 @@ def _writes(given: tuple[Any, ...]) -> bool:
 def _load(line: Line, guard: Guard, path: str) -> Any:
     """Return the policy, its module imported under guard, and tell what it is like."""
     from windtunnel.errors import WindtunnelError
-    from windtunnel.policies import resolve_policy
+    from windtunnel.policies import POLICIES, resolve_policy
 
+    list(POLICIES)  # imports what is built in, which needs no watching
     guard.watch()
     try:
         policy = resolve_policy(path)
