@@ -79,7 +79,7 @@ from windtunnel.placements.asked import AskedPlacement
 
 
 class FromBehind(AskedPlacement):
-    """The last node that has room."""
+    """The last node where it fits."""
 
     name = "from-behind"
 
