@@ -119,3 +119,11 @@ def test_a_job_stays_where_the_placement_has_put_it_otherwise() -> None:
         jobs, "8x8:A100,4x4:T4", "pollux:sia", placement="spread", penalty=200.0, until=10_000.0
     )
     assert outcome.table["end_time"].to_pylist() == [800.0, 800.0]
+
+
+def test_a_job_on_two_types_stays_there() -> None:
+    """Six GPUs on a node of each type: more than all of the type that its configuration names."""
+    jobs = {"submit_time": [0.0], "duration": [500.0], "num_gpus": [6]}
+    outcome = wt.simulate(jobs, "1x4:A100,2x4:T4", "pollux:sia", penalty=200.0)
+    assert outcome.table["nodes"].to_pylist() == [[0, 1]]
+    assert outcome.table["end_time"].to_pylist() == [700.0]

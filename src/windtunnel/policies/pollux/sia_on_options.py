@@ -37,7 +37,20 @@ class SiaOnOptions(Sia):
         own = [self._configuration(job) for job in active if job.nodes]
         every = [way for job in active for way in self._ways[job.job.name]]
         self._choices = list(dict.fromkeys([*own, *every]))
-        return super().__call__(active, free, now, interval)
+        return super().__call__(active, self._as_counted(active, free), now, interval)
+
+    @staticmethod
+    def _as_counted(active: Sequence[Any], free: Sequence[int]) -> list[int]:
+        """Return the GPUs of each node where each job holds all of its on its first node.
+
+        A configuration is of one type, and the placement may have put the job on several.
+        """
+        counted = list(free)
+        for job in active:
+            for node in job.nodes:
+                counted[node] -= 1
+                counted[job.nodes[0]] += 1
+        return counted
 
     def _configuration(self, job: Any) -> Configuration:
         """Return what a running job has."""
