@@ -1,0 +1,8 @@
+"""For the tests of the documentation: what stands beside them is found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # tests are not a package
