@@ -32,11 +32,11 @@ SLOW = {
     "docs/guides/studies.md",
     "docs/guides/throughput.md",
     "docs/systems/characterisation.md",
+    "docs/systems/pai.md",
 }
 #: How commands begin that do not run here, and why.
 NOT_RUN = {
     "lab ": "a server, which runs until it is stopped",
-    "morphling compare ": "flies the published traces, of which no smaller ones can be named",
     "serving ": "test_serving_guide.py runs them on the files that the guide makes",
 }
 #: What a page says -> what runs in its place, smaller, with files that the test makes.
@@ -44,6 +44,7 @@ SMALLER = (
     (r"[][]", ""),  # around what may be left out
     (r"\bphilly(?=\s|$)", "synthetic:philly:jobs=100"),
     (r"morphling:(base|mt)", "jobs.csv --cluster morphling"),
+    (r"(morphling compare)", r"\1 --traces jobs.csv --penalties 260 --policies morphling"),
     (r"openb openb", "8x8 jobs.csv"),
     (r"jobs=\d{4,}", "jobs=200"),
     (r"(synthetic:\w+)(?=\s|$)", r"\1:jobs=100"),
@@ -94,6 +95,14 @@ def unknown_options(command: str) -> set[str]:
     known = {name for given in group.params for name in (*given.opts, *given.secondary_opts)}
     asked = {word.partition("=")[0] for word in words if word.startswith("--")}
     return asked - known - {"--help"}
+
+
+def test_commands_are_found() -> None:
+    assert "report queue sacct.txt --out queue.html" in commands("README.md")  # in ```sh
+    assert "throughput allocate roberta t5_3B --gpus 4" in commands("docs/guides/throughput.md")
+    assert "bench mypkg:policy --holdout" in commands("docs/bench.md")  # indented, explained
+    assert "validate log.txt" in commands("docs/guides/operators.md")  # in a table
+    assert sum(len(commands(page)) for page in PAGES) > 80
 
 
 @pytest.mark.parametrize("page", PAGES)
