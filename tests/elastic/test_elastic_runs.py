@@ -11,6 +11,8 @@ import windtunnel as wt
 from windtunnel.plugins import registrations_forgotten
 from windtunnel.sim.elastic import measures
 
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
+
 
 class Scripted(wt.Policy):
     """Does at each instant what its script says."""

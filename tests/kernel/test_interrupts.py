@@ -14,6 +14,8 @@ import pytest
 import windtunnel as wt
 from windtunnel import kernel, serving
 
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
+
 #: Flies 20,000 jobs that come at once, interrupted after each of some delays; prints what came.
 FLIGHTS = """
 import signal, sys

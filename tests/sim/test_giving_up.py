@@ -10,6 +10,8 @@ import windtunnel as wt
 from windtunnel.throughput.options import Option
 from windtunnel.throughput.plans import Plan
 
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
+
 ENGINES = ("compiled", "reference")
 #: Node 1 of two is taken away at 9 s.
 REMOVED: dict[str, Any] = {"capacity_changes": [{"time": 9.0, "remove": [1]}]}

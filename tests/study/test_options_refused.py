@@ -8,6 +8,8 @@ import pytest
 
 import windtunnel as wt
 
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
+
 JOBS = {"submit_time": [0.0, 1.0], "duration": [5.0, 5.0], "num_gpus": [1.0, 1.0]}
 
 
