@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 
 
@@ -34,7 +36,7 @@ class Raised:
 
     def check(self) -> None:
         """Raise what was kept."""
-        error = self.error
+        error: Any = self.error
         if error is not None:
             self.error = None
             raise error
