@@ -127,3 +127,9 @@ def test_a_job_on_two_types_stays_there() -> None:
     outcome = wt.simulate(jobs, "1x4:A100,2x4:T4", "pollux:sia", penalty=200.0)
     assert outcome.table["nodes"].to_pylist() == [[0, 1]]
     assert outcome.table["end_time"].to_pylist() == [700.0]
+
+
+def test_a_job_that_no_single_type_holds_is_refused() -> None:
+    jobs = {"submit_time": [0, 1], "duration": [9, 9], "num_gpus": [2, 6], "job_id": ["a", "b"]}
+    with pytest.raises(wt.SpecError, match="job 'b': fits the nodes of no GPU type alone"):
+        wt.simulate(jobs, "1x4:A,1x4:B", "pollux:sia")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.errors import SpecError, quote
 from windtunnel.policies.pollux.sia import Configuration, Sia, SiaRules
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class SiaOnOptions(Sia):
                 if job.allows(option, self._machines.nodes_of(kind)):
                     way = Configuration(kind, option.shape)
                     found[way] = max(found.get(way, 0.0), 1 / option.iteration_time)
+        if not found:
+            message = "fits the nodes of no GPU type alone; Sia gives a job GPUs of one type."
+            raise SpecError(f"job {quote(job.view.job_id)}", message)
         tidy = {way: speed for way, speed in found.items() if self._is_tidy(way)}
         return tidy or found
 
