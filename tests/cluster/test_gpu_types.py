@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,3 +160,15 @@ def test_what_nothing_uses_is_refused() -> None:
         account(recorded_outcome(PLAIN, CLUSTER), model)
     with pytest.raises(wt.SpecError, match="bind_types: unknown name 'T4'"):
         wt.simulate(PLAIN, CLUSTER, bind_types="T4")
+
+
+def test_what_a_cluster_counts_may_be_of_numpy_and_must_be_numbers() -> None:
+    cluster = wt.ClusterSpec.uniform(np.int64(2), np.int64(8), mem_gib_per_node=np.float64(64))
+    assert cluster.describe() == wt.ClusterSpec.uniform(2, 8, mem_gib_per_node=64.0).describe()
+    assert json.loads(json.dumps(cluster.to_mapping()))["node_types"][0]["gpus"] == 8
+    with pytest.raises(wt.SpecError, match="cpus: found True"):
+        wt.ClusterSpec.uniform(2, 8, cpus_per_node=True)
+    with pytest.raises(wt.SpecError, match=r"aliases.x: found None; expected a GPU type's name"):
+        wt.ClusterSpec(cluster.node_types, aliases={"x": None})  # type: ignore[dict-item]
+    with pytest.raises(wt.SpecError, match="self"):
+        wt.Scheduler(self=1)  # type: ignore[call-arg]

@@ -140,3 +140,25 @@ def test_no_file_says_of_itself_that_it_is_trusted(folder: Path) -> None:
     raw = {"traces": ["log.csv"], "policies": ["fifo"], "options": {"trust": True}}
     with pytest.raises(wt.SpecError, match="unknown name 'trust'"):
         Study.from_mapping(raw)
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        'policy = "{x}fifo:shortest"',
+        'placement = "{x}best_fit:shortest"',
+        'policy = "easy"\nestimates = "{x}cart:shortest"',
+    ],
+)
+def test_braces_do_not_hide_a_module(folder: Path, scheduler: str) -> None:
+    """In a site file they stand for themselves, and a module may have such a name."""
+    for name in ("fifo", "best_fit", "cart"):
+        (folder / f"{{x}}{name}.py").write_text(MODULE)
+    (folder / "site.toml").write_text(f'[site]\ncluster = "2x8"\n[scheduler]\n{scheduler}\n')
+    with pytest.raises(UntrustedNameError):
+        read_site(folder / "site.toml")
+    study = 'traces = ["synthetic:kalos:jobs=20"]\nclusters = ["2x8"]\npolicies = ["easy"]\n'
+    (folder / "STUDY.toml").write_text(f'{study}[options]\nestimates = "{{x}}cart:shortest"\n')
+    with pytest.raises(UntrustedNameError):
+        Study.load(folder / "STUDY.toml")
+    assert not (folder / "ran").exists()

@@ -51,7 +51,7 @@ def test_without_chance_every_run_comes_to_an_end(case: Disrupted) -> None:
     if case.until is None:
         waiting = np.array(out.table["status"].to_pylist()) == "waiting"
         assert set(out.table["status"].to_pylist()) <= {"finished", "failed", "waiting"}
-        assert waiting.any() == any("wait for ever" in note for note in out.notes)
+        assert waiting.any() == any("for ever" in note for note in out.notes)
         lost = [c for c in case.disruptions.capacity_changes if c.remove]
         for_good = [f for f in case.disruptions.node_failures if f.until is None]
         assert not waiting.any() or lost or for_good

@@ -196,3 +196,6 @@ def test_a_policy_that_starts_nothing_is_named(engine: Any) -> None:
     note = "2 jobs wait for ever though all GPUs are free: policy 'idle' starts none of them."
     assert note in out.notes
     assert not any("for ever" in n for n in wt.simulate(jobs, "1x4", Idle(), until=9).notes)
+    disrupted = wt.simulate(jobs, "1x4", Idle(), engine=engine, disruptions="mtbf:30d/mttr:4h")
+    note = "2 jobs wait for ever though no job runs: policy 'idle' starts none of them."
+    assert note in disrupted.notes

@@ -411,7 +411,7 @@ def test_a_wait_is_given_among_jobs_alike(small: World) -> None:
     assert quick["quantiles"] == run(*wait)["quantiles"]  # all of them are
     assert quick["quantiles"]["90"] <= small.wait[mine].max()
     result = CliRunner().invoke(main, [*map(str, wait[:-1]), "quik"])
-    assert (result.exit_code, "Did you mean 'quick'" in result.stderr) == (2, True)
+    assert (result.exit_code, "did you mean 'quick'" in result.stderr) == (2, True)
     few = run(*wait, "--time-limit", "1h", "--qos", "normal")
     assert any("time limit 3600 s" in note for note in few["notes"])
 

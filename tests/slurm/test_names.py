@@ -56,6 +56,7 @@ QOS = "'high', 'mine', 'normal', 'part'"
             ],
         ),
         ({"partition": ["gpu", "gold"], "account": ["nlp", "vision"]}, []),
+        ({"partition": ["gpu", "gold"], "account": ["nlp", None], "vc": ["bio", "vision"]}, []),
         (
             {"partition": ["gpu", "gold"], "vc": ["nlp", "bio"]},
             [

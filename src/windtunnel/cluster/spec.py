@@ -6,7 +6,6 @@ that breaks ties is fixed by the specification. A *pool* is a cluster without no
 
 from __future__ import annotations
 
-import numbers
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +99,9 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _check_aliases(self) -> None:
         there = {name.lower() for name in self.gpu_types}
         for alias, gpu_type in self.aliases.items():
+            if not isinstance(gpu_type, str):
+                expected = f"found {quote(gpu_type)}; expected a GPU type's name."
+                raise SpecError(f"$.aliases.{alias}", expected)
             if gpu_type.lower() not in there:
                 raise SpecError.unknown(f"$.aliases.{alias}", gpu_type, self.gpu_types)
 
@@ -152,9 +154,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: a number is none, or out of range.
         """
-        node = NodeType(
-            *(nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node, nodes_per_rack)
-        )
+        values = (nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node, nodes_per_rack)
+        node = NodeType(*(v.item() if hasattr(v, "item") else v for v in values))
         return cls((node,), name or f"{nodes}x{gpus_per_node}" + (f":{gpu_type}" * bool(gpu_type)))
 
     @classmethod
@@ -325,12 +326,12 @@ def _check_kinds(node: NodeType, path: str) -> None:
     """
     for name in ("count", "gpus", "nodes_per_rack"):
         value = getattr(node, name)
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole and (value is not None or name != "nodes_per_rack"):
             raise SpecError(f"{path}.{name}", f"found {quote(value)}; expected a whole number.")
     for name in ("cpus", "mem_gib"):
         value = getattr(node, name)
-        if value is not None and not isinstance(value, numbers.Real):
+        if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
             raise SpecError(f"{path}.{name}", f"found {quote(value)}; expected a number > 0.")
     kind = node.gpu_type
     if kind is not None and (not isinstance(kind, str) or not kind or "|" in kind):

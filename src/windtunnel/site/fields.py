@@ -27,7 +27,7 @@ class NamedFields(msgspec.StructMeta):
     """The type of structs whose unknown keywords are an error with "did you mean"."""
 
     def __call__(  # type: ignore[misc] # self is one of ours
-        self: type[_Struct], *values: Any, **fields: Any
+        self: type[_Struct], /, *values: Any, **fields: Any
     ) -> _Struct:
         """Make a struct.
 

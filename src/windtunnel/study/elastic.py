@@ -145,7 +145,7 @@ def fly_elastic(
         settings["models"] = {"folder": str(scheduler.models), "names": sorted(models)}
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
-    waiting = left_waiting(flight, until, flown)
+    waiting = left_waiting(flight, until, flown, {})
     notes = (*problem.notes, *flown.notes, *predicted.notes, *notes, *more, *waiting)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 

@@ -34,6 +34,8 @@ from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import cost_note, costs_of, unused_costs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
@@ -114,13 +116,13 @@ def fly_rigid(
         notes.append(
             f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
         )
-    notes += left_waiting(flight, rules.until, flown)
+    reasons = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
+    notes += left_waiting(flight, rules.until, flown, reasons)
     if not flown.loses:
         stopped = flight.preemptions[problem.rows] > 0
         notes += why_free or cost_note(conditions.scheduler, overhead[stopped])
-    waited = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
     return Outcome(
-        table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=waited
+        table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=reasons
     )
 
 
@@ -266,27 +268,29 @@ def _check_chooses(policy: Policy, conditions: Conditions, *, as_pool: bool) -> 
         raise SpecError("slowdown.cpu", message)
 
 
-def left_waiting(flight: Flight, until: float, policy: Policy) -> list[str]:
+def left_waiting(
+    flight: Flight, until: float, policy: Policy, reasons: Mapping[int, str]
+) -> list[str]:
     """Return notes on the jobs that wait at the end of a run without a horizon.
 
     Args:
         flight: the run.
         until: its horizon, s.
-        policy: as it flew; it may have reasons of its own why jobs wait.
+        policy: as it flew.
+        reasons: row of a job -> why it waits, where the policy says so itself.
     """
-    waiting = int((flight.status == WAITING).sum())
+    rows = np.flatnonzero(flight.status == WAITING).tolist()
+    waiting = len(rows) - len(reasons.keys() & set(rows))
     if until < math.inf or not waiting:
         return []
-    jobs = f"{waiting:,} job{'s wait' if waiting > 1 else ' waits'}"
-    if flight.power is not None:
-        return [f"{jobs} for ever: the power that they need is never free."]
-    if flight.interruptions is not None:
-        return [f"{jobs} for ever: the GPUs they ask for do not come back."]
-    if policy.wait_reasons():
-        return []
-    return [
-        f"{jobs} for ever though all GPUs are free: policy {policy.label!r} starts none of them."
-    ]
+    jobs = f"{waiting:,} job{'s wait' if waiting > 1 else ' waits'} for ever"
+    if flight.power is not None and flight.power.capped_time > 0:
+        return [f"{jobs}: the power that they need is never free."]
+    up = None if flight.interruptions is None else flight.interruptions.up_gpus
+    if up is not None and up[-1] < up.max():
+        return [f"{jobs}: the GPUs they ask for do not come back."]
+    free = "all GPUs are free" if up is None else "no job runs"
+    return [f"{jobs} though {free}: policy {policy.label!r} starts none of them."]
 
 
 #: Most rounds, or failures of one node, of a run: minutes of a compiled engine's time.

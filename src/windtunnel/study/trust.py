@@ -31,7 +31,8 @@ def refuse_code(
 
     Args:
         words: (key of the file, or ``policy``; text) pairs: what the file names.
-        values: parameter -> what it may be: what braces in the texts stand for.
+        values: parameter -> what it may be: what braces in the texts stand for; other braces stand
+            for themselves.
         source: the file.
 
     Raises:
@@ -52,11 +53,11 @@ def refuse_code(
 
 def _filled(text: str, values: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """Yield a text with its braces filled in every way; all numbers are as good as one."""
-    names = list(dict.fromkeys(_BRACES.findall(text)))
-    choices = [_distinct(values.get(name, ("",))) for name in names]
+    names = [name for name in dict.fromkeys(_BRACES.findall(text)) if name in values]
+    choices = [_distinct(values[name]) for name in names]
     for chosen in itertools.product(*choices):
         by_name = dict(zip(names, chosen, strict=True))
-        yield _BRACES.sub(lambda match, by_name=by_name: by_name[match[1]], text)  # type: ignore[misc] # bound now
+        yield _BRACES.sub(lambda match, by_name=by_name: by_name.get(match[1], match[0]), text)  # type: ignore[misc] # bound now
 
 
 def _distinct(values: Sequence[Any]) -> list[str]:

@@ -28,7 +28,7 @@ def unused_site_names(site: SlurmSite, jobs: pa.Table) -> list[str]:
 
     Args:
         site: what is there. QOS and accounts are compared where it lists any, and jobs name any.
-        jobs: a jobs table (`windtunnel.schema`); without ``account``, that is ``vc``.
+        jobs: a jobs table (`windtunnel.schema`); the account of a job without one is its ``vc``.
     """
     notes = []
     for kind, named, there, spared in _kinds(site, jobs):
@@ -48,7 +48,7 @@ def _kinds(site: SlurmSite, jobs: pa.Table) -> Iterator[tuple[str, set[str], set
         implied = {part.qos for part in site.partitions}
         implied |= {one.default_qos for one in site.associations} | {"normal"}
         yield "qos", named, {qos.name for qos in site.qos} | {"normal"}, implied
-    named = (_texts(jobs, "account") - {""}) or (_texts(jobs, "vc") - {""})
+    named = _accounts(jobs) - {""}
     if site.associations and named:
         above = {one.parent for one in site.associations if not one.user} | {"root"}
         yield "account", named, {one.account for one in site.associations}, above
@@ -59,3 +59,10 @@ def _texts(jobs: pa.Table, column: str) -> set[str]:
     if column not in jobs.column_names:
         return {""}
     return {text or "" for text in jobs[column].unique().to_pylist()}
+
+
+def _accounts(jobs: pa.Table) -> set[str]:
+    """Return the accounts that jobs are charged to; "" = a job has none."""
+    names = [name for name in ("account", "vc") if name in jobs.column_names]
+    rows = jobs.select(names).group_by(names).aggregate([]).to_pylist() if names else []
+    return {row.get("account") or row.get("vc") or "" for row in rows}

@@ -223,6 +223,7 @@ class Study(_Entry, frozen=True):
         study = cls.from_mapping(read_toml(path), source=str(path))
         if not trust:
             refuse_code(study.named(), study.values(), str(path))
+            refuse_code(study.named_as_they_stand(), {}, str(path))
         return study.located(Path(path).parent)
 
     @classmethod
@@ -305,15 +306,19 @@ class Study(_Entry, frozen=True):
         }
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """Yield what the study names that may be a plug-in: what it is, and the text."""
+        """Yield the texts, with braces to be filled, that may name plug-ins: (what of, text)."""
         for entry in self.policy_entries():
             yield "policy", entry.policy
             yield "placement", entry.placement or ""
-            yield "estimates", entry.estimates or ""
         if self.search is not None:
             yield "policy", self.search.policy or ""
         yield from (("placement", text) for text in self.placements)
         yield from (("cluster", text) for text in self.clusters)
+
+    def named_as_they_stand(self) -> Iterator[tuple[str, str]]:
+        """Yield the texts in which braces stand for themselves that may name plug-ins."""
+        for entry in self.policy_entries():
+            yield "estimates", entry.estimates or ""
         given = {**{k: (v,) for k, v in self.options.items()}, **self.values()}
         for name, texts in given.items():
             for value in texts:
