@@ -98,6 +98,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _check_aliases(self) -> None:
         there = {name.lower() for name in self.gpu_types}
+        gpu_type: Any  # in Python anything
         for alias, gpu_type in self.aliases.items():
             if not isinstance(gpu_type, str):
                 expected = f"found {quote(gpu_type)}; expected a GPU type's name."
@@ -154,8 +155,9 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: a number is none, or out of range.
         """
-        values = (nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node, nodes_per_rack)
-        node = NodeType(*(v.item() if hasattr(v, "item") else v for v in values))
+        values: tuple[Any, ...] = (nodes, gpus_per_node, gpu_type, cpus_per_node)
+        values += (mem_gib_per_node, nodes_per_rack)
+        node = NodeType(*(value.item() if hasattr(value, "item") else value for value in values))
         return cls((node,), name or f"{nodes}x{gpus_per_node}" + (f":{gpu_type}" * bool(gpu_type)))
 
     @classmethod
