@@ -1,9 +1,8 @@
-"""Calls drawn from a fixed seed and from a fresh one: refused in a sentence, or done, in time."""
+"""Calls drawn from a seed: refused in a sentence, or done, in time."""
 
 from __future__ import annotations
 
 import json
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,23 +19,12 @@ from right import right
 ABOUT = {"source": "jobs.csv", "dropped": {}}
 
 
-@pytest.mark.parametrize(
-    ("seed", "number"),
-    [
-        ("fixed", 10),
-        pytest.param("fixed", 400, marks=pytest.mark.slow),
-        pytest.param("", 400, marks=pytest.mark.slow, id="fresh"),
-    ],
-)
-def test_every_call_holds(seed: str, number: int) -> None:
-    seed = seed or secrets.token_hex(4)
+def test_the_first_calls_hold() -> None:
+    """Some of those that `make test-fuzz` makes."""
     prepare()
-    failed = []
-    for index in range(number):
-        verdict = judged(drawn(seed, index))
-        if verdict.failed:
-            failed.append(f"{verdict.failed}: {again(seed, index)}")
-    assert not failed, "\n".join(failed)
+    for index in range(10):
+        verdict = judged(drawn("fixed", index))
+        assert not verdict.failed, f"{verdict.failed}: {again('fixed', index)}"
 
 
 def test_the_same_seed_draws_the_same_call() -> None:
