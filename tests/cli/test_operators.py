@@ -181,7 +181,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}", "--nodes", "+1", "--telemetry", "x"), "needs --idle-kill"),
         (("whatif", "{log}", "--keep-p90-wait", "1h", "--price", "2"), "leave it out"),
         (("whatif", "{log}", "--surface", "nodes=3..4/1", "--blocks", "users"), "leave it out"),
-        (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
+        (("whatif", "{log}", "--quotas", "x.toml"), "x.toml"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
         (("whatif", "{log}", "--nodes", "+1"), "does not stand for the record"),
         (("whatif", "{log}", "--keep-p90-wait", "1h"), "--anyway"),

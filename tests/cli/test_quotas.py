@@ -68,7 +68,20 @@ def test_compare(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
     words = ["compare", jobs, "--cluster", "pool:8", "--policies", "fifo,quota"]
     data = run(*words, "--quotas", quotas, "--json").json
     assert [r["num_preemptions"] for r in data["runs"]] == [0, 1]
-    assert data["runs"][1]["policy"] == f"quota:file={quotas}"
+    assert data["runs"][1]["policy"] == "quota"
+
+
+def test_quotas_limit_every_policy(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
+    quotas.write_text(QUOTAS.replace('cohort = "c"\n', ""), encoding="utf-8")  # nobody lends
+    words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "fifo", "--json"]
+    waits = [
+        run(*words, *more).json["avg_wait"]
+        for more in ([], ["--quotas", quotas], ["--quotas", quotas, "--blocking-limits"])
+    ]
+    assert waits == [pytest.approx(wait / 3) for wait in (90, 99, 189)]
+    data = run(*words, "--quotas", quotas, "--blocking-limits").json
+    assert data["settings"]["blocking_limits"]
+    assert run(*shlex.split(data["command"])[1:], "--json").json == data
 
 
 @pytest.mark.parametrize(
@@ -97,9 +110,6 @@ def test_a_queue_of_nobody_is_noted(
 @pytest.mark.parametrize(
     ("policy", "file", "message"),
     [
-        ("fifo", "{}", "none of fifo goes by it; name 'quota'"),
-        ("quota:file=x.toml", "{}", "names a file of its own"),
-        ("quota", "no:where.toml", "expected a path without ':' and ','"),
         ("quota", "nowhere.toml", "nowhere.toml: cannot be read as TOML"),
     ],
 )

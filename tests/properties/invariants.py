@@ -31,7 +31,7 @@ class Observed:
         out: the outcome.
         options: what `windtunnel.simulate` was given.
         own_rates: the policy gives its jobs rates, sizes or costs of its own.
-        quotas: nominal quota of each virtual cluster, with its borrowing limit; None = no quotas.
+        quotas: of its virtual clusters, as a run is given them; None = none.
 
     Attributes:
         stays: each stay with its row, begin, end (the horizon where it lasts) and (node, GPUs,
@@ -44,7 +44,7 @@ class Observed:
         options: Mapping[str, Any],
         *,
         own_rates: bool = False,
-        quotas: Mapping[str, tuple[float, float]] | None = None,
+        quotas: Mapping[str, Any] | None = None,
     ) -> None:
         self.out, self.flight, self.options = out, out.flight, options
         self.own_rates, self.quotas = own_rates, quotas
@@ -197,18 +197,43 @@ def _cores_and_memory_are_kept(run: Observed) -> None:
 
 
 def _quotas_are_kept(run: Observed) -> None:
-    """No queue holds more than its quota and what it may borrow, at any instant."""
+    """No queue holds more than its quota and what it may borrow, at any instant, of any GPU type.
+
+    The queues of a run are all of one cohort, and lend all that they have.
+    """
     if run.quotas is None:
         return
-    whose, asked = run.column("vc"), run.column("num_gpus")
+    queues = {queue["vc"]: queue for queue in run.quotas["queues"]}
+    types = [kind.gpu_type for kind in run.out.cluster.node_types for _ in range(kind.count)]
+    whose = run.column("vc")
     for now in {stay["start"] for stay in run.stays}:
-        held = dict.fromkeys(run.quotas, 0.0)
-        for stay in run.stays:
-            if stay["start"] <= now < stay["end"]:
-                held[whose[stay["row"]]] += asked[stay["row"]]
-        assert sum(held.values()) <= sum(own for own, _ in run.quotas.values()) + NEAR
-        for vc, (own, borrowed) in run.quotas.items():
-            assert held[vc] <= own + borrowed + NEAR
+        there = [stay for stay in run.stays if stay["start"] <= now < stay["end"]]
+        held: dict[tuple[str, str], float] = {}
+        for stay in there:
+            by_type = isinstance(queues[whose[stay["row"]]]["nominal_quota"], dict)
+            names = {types[node] for node, _, _ in stay["parts"]} if by_type else {""}
+            if not (gpus := _quota_asked(run, stay)) or not names:  # a pool does not tell its types
+                continue
+            assert len(names) == 1
+            key = whose[stay["row"]], names.pop()
+            held[key] = held.get(key, 0.0) + gpus
+        for name in {name for _, name in held}:
+            own = {vc: _of_type(queue["nominal_quota"], name) for vc, queue in queues.items()}
+            assert sum(held.get((vc, name), 0.0) for vc in own) <= sum(own.values()) + NEAR
+            for vc, queue in queues.items():
+                most = own[vc] + queue.get("borrowing_limit", math.inf)
+                assert held.get((vc, name), 0.0) <= most + NEAR
+
+
+def _of_type(gpus: Any, name: str) -> float:
+    return float(gpus[name] if isinstance(gpus, dict) else gpus)
+
+
+def _quota_asked(run: Observed, stay: dict[str, Any]) -> float:
+    """Return the GPUs of its quota that a stay uses: those asked for, or that it was resized to."""
+    if run.flight.stretches is not None:
+        return float(sum(gpus for _, gpus, _ in stay["parts"]))
+    return float(run.column("num_gpus")[stay["row"]])
 
 
 def _paid(run: Observed) -> list[float]:

@@ -537,6 +537,27 @@ def _option(name: str, *values: Any) -> Callable[[random.Random, Cell], None]:
     return give
 
 
+def _quotas_by_type(pick: random.Random, cell: Cell) -> None:
+    """Quotas of the two virtual clusters by GPU type, all there is; without types `QUOTAS`."""
+    if cell.placement == NO_NODES or cell.policy in BOOKS:  # those have quotas that know no types
+        cell.options["quotas"] = QUOTAS
+        return
+    kinds = sorted(set(cell.types), reverse=pick.random() < 0.5)
+    whole = 16 // len(kinds)
+    own = {name: pick.choice((2, 5)) for name in kinds}
+    rest = {name: whole - gpus for name, gpus in own.items()}
+    cell.options["quotas"] = {
+        "queues": [
+            {"vc": "x", "nominal_quota": own, "cohort": "all"},
+            {"vc": "y", "nominal_quota": rest, "cohort": "all"},
+        ]
+    }
+
+
+def _blocking_quotas(_: random.Random, cell: Cell) -> None:
+    cell.options |= {"quotas": QUOTAS, "blocking_limits": True}
+
+
 FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "node failures": _node_failures,
     "hot swap": _hot_swap,
@@ -562,6 +583,9 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "completions first": _option("events", "completions_first"),
     "horizon": _option("until", 25.0, 60.0),
     "decision interval": _option("decide_every", 4.0, 10.0),
+    "quotas": _option("quotas", QUOTAS),
+    "quotas by type": _quotas_by_type,
+    "quotas that block": _blocking_quotas,
     "unlike watts": lambda pick, cell: cell.cap(pick, "none", by_type=True),
     "quota walk": _option("preemption", "quota_walk"),
     "resume costs": _option("restore_time", {1: 1.0, 4: 3.0}, {"train": 2.0, "*": 0.5}),
@@ -591,6 +615,7 @@ CHOICES = (
     ("estimates", "no estimates"),
     ("cores and memory", "slower without cores"),
     ("other arrivals", "closed loop"),
+    ("quotas", "quotas by type", "quotas that block"),
 )
 
 
@@ -606,5 +631,5 @@ def observed(cell: Cell, out: wt.Outcome) -> Observed:
         out,
         cell.options,
         own_rates=cell.kind.elastic or gives_rates,
-        quotas={"x": (9, 4), "y": (7, 9)} if cell.policy in BOOKS else None,
+        quotas=cell.options.get("quotas", QUOTAS if cell.policy in BOOKS else None),
     )

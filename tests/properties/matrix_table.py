@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matrix_cases import NO_NODES, SHOCKWAVE, SLURMS
+from matrix_cases import KUEUES, NO_NODES, SHOCKWAVE, SLURMS
 
 from windtunnel.sim.contract import BACKFILLING
 
@@ -151,6 +151,8 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "queueing": lambda cell: cell.rule is not None,
     "las": lambda cell: cell.policy == "las",
     "slurm": lambda cell: cell.policy in SLURMS,
+    "kueue": lambda cell: cell.policy in KUEUES,
+    "blocking_limits": _option("blocking_limits"),
     "reserving-packing": lambda cell: cell.policy == "reserving-packing",
     "tiresias": lambda cell: cell.policy == "tiresias",
     "sjf-estimate": lambda cell: cell.policy == "sjf-estimate",
@@ -193,7 +195,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     name: _option(name)
     for name in (
         *("estimates", "decide_every", "disruptions", "power_cap", "shift", "bind_types"),
-        *("until", "penalty", "models", "power"),
+        *("until", "penalty", "models", "power", "quotas"),
     )
 }
 MEANING["events"] = _option("events", "batch")

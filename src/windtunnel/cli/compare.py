@@ -17,7 +17,6 @@ from windtunnel.cli.options import (
     kueue_option,
     listed,
     option,
-    quotas_option,
     trace_options,
 )
 from windtunnel.cli.presenting import CHARTS, LATEX, PAGES, TABLES, presented
@@ -32,7 +31,6 @@ from windtunnel.report.result import Part, Result
     default="fifo,sjf,srtf",
 )
 @field_options(*FLIGHT)
-@quotas_option
 @kueue_option
 @flag(
     "--interactive",

@@ -46,17 +46,16 @@ class FlightRequest:
         Args:
             trace: TRACE as typed.
             policies: names, in order.
-            asked: the values of `trace_options`, of fields of the run, and ``quotas``.
+            asked: the values of `trace_options`, of fields of the run, and ``kueue``.
 
         Raises:
-            SpecError: a value is wrong, or no policy goes by quotas.
+            SpecError: a value is wrong, or no policy goes by manifests.
         """
         from windtunnel.site.conditions import QUIET, Conditions
         from windtunnel.study.site_file import is_site_file, read_site
 
         fields = dict(asked)
         wanted = TraceRequest.of(trace, fields, fields.get("seed"))
-        policies = with_quotas(policies, fields.pop("quotas", None))
         policies = with_manifests(policies, fields.pop("kueue", None))
         if fields.get("slurm_conf") is not None and not is_typed("policy", "policies"):
             policies = ["slurm"]
@@ -120,15 +119,6 @@ def check_policies(policies: Sequence[str], **fields: Any) -> None:
         SpecError, PolicyError, TraceError: one is wrong; the nearest name is suggested.
     """
     FlightRequest.of("", policies, fields).resolved()
-
-
-def with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
-    """Return the policies, those that go by quotas with their file.
-
-    Raises:
-        SpecError: none of them does, or the file's name cannot stand behind a policy's.
-    """
-    return _with_file("--quotas", "quota", "file", policies, file)
 
 
 def with_manifests(policies: Sequence[str], folder: str | None) -> Sequence[str]:

@@ -292,13 +292,6 @@ def field_option(name: str, help_text: str | None = None) -> Callable[[Command],
     )
 
 
-def quotas_option(command: Command) -> Command:
-    """Add ``--quotas``, the file of policy ``quota``."""
-    return option(
-        "--quotas FILE.toml", "Quotas of virtual clusters for policy quota.  [default: by past use]"
-    )(command)
-
-
 def kueue_option(command: Command) -> Command:
     """Add ``--kueue``, the manifests of policy ``kueue``."""
     return option("--kueue DIR|FILE.yaml", "Kueue's manifests, for policy kueue.")(command)
@@ -346,7 +339,7 @@ class SectionCommand(click.Command):
 def _section_of(param: click.Parameter) -> str:
     if isinstance(param, SectionOption):
         return param.section
-    if param.name in {"policy", "policies", "quotas", "kueue"}:
+    if param.name in {"policy", "policies", "kueue"}:
         return "scheduler"
     return "trace" if param.name in READING else "output"
 

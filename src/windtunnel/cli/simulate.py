@@ -21,7 +21,6 @@ from windtunnel.cli.options import (
     field_options,
     kueue_option,
     option,
-    quotas_option,
     trace_options,
 )
 from windtunnel.cli.presenting import PAGES, TABLES, command_line, presented
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 @trace_options
 @field_option("policy")
 @field_options(*FLIGHT)
-@quotas_option
 @kueue_option
 @option(
     "--timeline FILE",

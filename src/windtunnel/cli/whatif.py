@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.flying import with_quotas
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import (
@@ -63,7 +62,7 @@ _CHANGES = (
 @option("--to-cluster SPEC", "Another cluster: another mix of GPUs.")
 @option("--to-policy NAME", "Another policy.")
 @option("--to-queueing NAME", "Another head-of-line rule.")
-@option("--quotas FILE.toml", "Policy quota with these quotas.")
+@option("--quotas FILE.toml", "These quotas, under policy quota or --to-policy.")
 @option(
     "--kueue DIR|FILE.yaml",
     "Kueue's manifests as they are, policy kueue; given twice: as they might be.",
@@ -295,15 +294,16 @@ class _Plan:
         from windtunnel.sim.contract import rule_of_several
         from windtunnel.study.resolving import resolved
 
-        asked, fields = self.asked, {}
+        asked, fields = self.asked, dict[str, Any]()
         name = asked["to_policy"]
         if asked["quotas"] is not None:
-            (name,) = with_quotas(["quota"], asked["quotas"])
+            name = name or "quota"
             changes.append("quotas")
         if name is not None:
             policy = resolve_policy(name)
             kept = rule_of_several(other.scheduler.queueing, policy)
             fields = {"policy": policy, "queueing": kept}
+            fields |= {} if asked["quotas"] is None else {"quotas": asked["quotas"]}
         if len(asked["kueue"]) > 1:
             changes.append(f"the manifests {asked['kueue'][1]}")
         elif asked["to_policy"] is not None:
@@ -361,7 +361,7 @@ def _policy_note(base: Conditions) -> str:
 
 def _check_pairs(asked: dict[str, Any], *, is_one_change: bool) -> None:
     """Check that no option excludes another, lacks one, or means nothing beside the question."""
-    for one, other in (("nodes", "to_cluster"), ("quotas", "to_policy"), ("price", "prices")):
+    for one, other in (("nodes", "to_cluster"), ("price", "prices")):
         if asked[one] is not None and asked[other] is not None:
             message = f"expected this or --{other.replace('_', '-')}, not both."
             raise SpecError(f"--{one}", message)

@@ -1,4 +1,4 @@
-"""`Admission`: where a job would go now, by what it may use, what is announced, and the power."""
+"""`Admission`: where a job would go now, by what it may use, announcements, power and quotas."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Admission:
         by_job: the last refusal holds for that job alone, and not for all of its line.
         lacks_power: the last refusal was for power alone.
         narrow: Python's (kind, set of GPU types as bits) -> kind bound to these.
+        taken: jobs that `take_in` has let use quota, and the flavors of it.
     """
 
     state: State
@@ -37,6 +38,7 @@ class Admission:
     by_job: cython.bint
     lacks_power: cython.bint
     narrow: object
+    taken: list
 
     def __init__(
         self, state: State, announced: Announced, narrow: object, *, is_plain: bool, plans: bool
@@ -47,6 +49,7 @@ class Admission:
         self.is_plain = is_plain
         self.plans = plans
         self.narrow = narrow
+        self.taken = []
 
     @compiled
     def fit(self, job: cython.int) -> cython.bint:
@@ -96,15 +99,53 @@ class Admission:
             hidden = self.announced.hide(free, access, start, self.stop_of(job, start))
             self.by_job = hidden > 0
         opened = access > 0 and free.open_for(access)
-        found = free.fit(self.kind)
-        if found and self.state.has_power:
-            found = self._within_power(free, job, spare)
+        if self.state.has_quotas:
+            found = self._fits_quota(free, job, spare)
+        else:
+            found = free.fit(self.kind)
+            if found and self.state.has_power:
+                found = self._within_power(free, job, spare)
         if opened:
             free.close()
         if hidden > 0:
             self.announced.show(free)
             free.version = version
         return found
+
+    @compiled
+    def _fits_quota(self, free: Free, job: cython.int, spare: cython.longlong) -> cython.bint:
+        """Return whether a job fits on a GPU type of which its queue has the quota.
+
+        The types are tried in the order of the quota, each for places and power.
+        """
+        index: cython.int
+        if not self.state.quotas.binds:
+            return (
+                (self.state.quotas.resizes or self.state.quotas.admits(job))
+                and free.fit(self.kind)
+                and (not self.state.has_power or self._within_power(free, job, spare))
+                and self.state.allows(job, self.kind, free.place)
+            )
+        index = self.state.quotas.next_allowed(job, 0)
+        while index >= 0:
+            self.kind = self.state.quotas.kind(job, index)
+            if free.fit(self.kind):
+                if not self.state.has_power or self.floor(free, job) <= spare:
+                    self.lacks_power = False
+                    return True
+                self.lacks_power = True
+            index = self.state.quotas.next_allowed(job, index + 1)
+        return False
+
+    @compiled
+    def is_over(self, job: cython.int) -> cython.bint:
+        """Return whether a job, which does not fit, has to wait for quota."""
+        return self.state.has_quotas and not self.state.quotas.admits(job)
+
+    @compiled
+    def blocks(self) -> cython.bint:
+        """Return whether a job that has to wait for quota holds up those behind it."""
+        return self.state.has_quotas and self.state.quotas.blocks
 
     @compiled
     def _within_power(self, free: Free, job: cython.int, spare: cython.longlong) -> cython.bint:
@@ -127,12 +168,14 @@ class Admission:
     def cheap_kind(self, job: cython.int, spare: cython.longlong) -> cython.int:
         """Return a job's kind on the GPU types on which all of it draws no more than ``spare``.
 
-        -1 where it draws more on all of them, or on none.
+        -1 where it draws more on all of them, or on none; or where its quota binds it to one.
         """
         gpu_type: cython.int
         kind: cython.int
         cheap: cython.longlong = 0
         many: cython.int = 0
+        if self.state.has_quotas and self.state.quotas.binds:
+            return -1
         for gpu_type in range(self.state.power.choices._types):
             if self.state.power.floor_on(job, gpu_type) <= spare:
                 cheap |= cython.cast(cython.longlong, 1) << gpu_type
@@ -154,11 +197,24 @@ class Admission:
         return self.state.power.floor_of(job, free.place, 0, free.place.count)
 
     def take_in(self, free: Free, job: int) -> list[tuple[int, int]] | None:
-        """Take what a job would get now in another free state; None = it would not start there."""
+        """Take what a job would get now in another free state; None = it would not start there.
+
+        What it uses of its quota is used until `forget_taken`.
+        """
         spare: cython.longlong = self.state.spare() if self.state.has_power else 0
         free.draws = self.state.num_stays
         if not self.fit_in(free, job, self.state.now, spare):
             return None
         found = list(zip(free.place.nodes().tolist(), free.place.grants().tolist(), strict=True))
         free.take_pairs(self.kind, found)
+        if self.state.has_quotas:
+            flavor: cython.int = self.state.quotas.flavor_on(free.place, 0, free.place.count)
+            self.state.quotas.try_out(job, flavor, 1)
+            self.taken.append((job, flavor))
         return found
+
+    def forget_taken(self) -> None:
+        """Let nobody use quota who was taken in for trial."""
+        for job, flavor in self.taken:
+            self.state.quotas.try_out(job, flavor, -1)
+        self.taken.clear()

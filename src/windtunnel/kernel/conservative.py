@@ -56,6 +56,7 @@ class ConservativeRule(PreemptingRule):
         has_fallen: somewhere there is less capacity.
         lossy: the nodes for which that is so.
         is_late: somebody runs on past an expected end.
+        is_held_up: jobs behind one that waits for quota, where quotas are to block.
     """
 
     announced: Announced
@@ -84,6 +85,7 @@ class ConservativeRule(PreemptingRule):
     seen_calls: cython.longlong
     refused: cython.longlong[::1]
     lacked: cython.char[::1]
+    is_held_up: cython.char[::1]
 
     def __init__(
         self,
@@ -117,6 +119,8 @@ class ConservativeRule(PreemptingRule):
         lines = max(self.lines.num_lines, 1) if state.has_power else 1
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.lacked = numpy.zeros(lines, dtype=numpy.int8)
+        blocked = state.has_quotas and state.quotas.blocks
+        self.is_held_up = numpy.zeros(count if blocked else 1, dtype=numpy.int8)
 
     @compiled
     def came(self, job: cython.int) -> cython.void:
@@ -137,6 +141,18 @@ class ConservativeRule(PreemptingRule):
         self._look(changes)
         if self.has_fallen:
             self._break()
+        if self.state.has_quotas:
+            self._keep_within_quotas()
+        else:
+            self._promise_and_start()
+        self.seen_changes = self.free.changes
+        self.seen_calls = self.announced.calls
+        self._set_alarm()
+
+    @compiled
+    def _promise_and_start(self) -> cython.bint:
+        """Promise, and start who is due; return whether anybody was started, or was not let."""
+        stays: cython.int = self.state.num_stays
         self._promise_broken()
         if self.rises.everywhere:
             self._improve_all()
@@ -144,13 +160,82 @@ class ConservativeRule(PreemptingRule):
             self.risen.improve()
         self.rises.clear()
         self._promise_fresh()
-        if self.state.has_power:
+        if self.state.has_power or self.state.has_quotas:
             self._start_in_order()
         else:
             self._start_due()
-        self.seen_changes = self.free.changes
-        self.seen_calls = self.announced.calls
-        self._set_alarm()
+        return self.state.num_stays > stays or self.rises.count > 0
+
+    # Quotas.
+
+    @compiled
+    def _keep_within_quotas(self) -> cython.void:
+        """Promise and start until nobody else may: each start may use up what others need.
+
+        Who has to wait for quota holds no promise.
+        """
+        is_on: cython.bint = True
+        while is_on:
+            self._hold_up()
+            self._lift_beyond_quotas()
+            if self.rises.count > 0 and self.state.quotas.binds:
+                self.rises.everywhere = True  # jobs of a line may be bound to unlike types
+            is_on = self._promise_and_start()
+            if is_on:
+                self._look_at_waiting()
+
+    @compiled
+    def _hold_up(self) -> cython.void:
+        """See who stands behind a job that waits for quota, where that holds up the others."""
+        line: cython.int
+        cell: cython.longlong
+        at: cython.int
+        is_behind: cython.bint = False
+        if not self.state.quotas.blocks:
+            return
+        self.some.count = 0
+        for line in range(self.lines.num_lines):
+            for cell in range(
+                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
+            ):
+                self.some.add(self.lines.slab[cell])
+        self.some.sort(self.lines)
+        for at in range(self.some.count):
+            self.is_held_up[self.some.job[at]] = is_behind
+            is_behind = is_behind or not self.state.quotas.admits(self.some.job[at])
+
+    @compiled
+    def _may_be_promised(self, job: cython.int) -> cython.bint:
+        """Return whether quotas let a waiting job be promised a start."""
+        if not self.state.has_quotas:
+            return True
+        if self.state.quotas.blocks and self.is_held_up[job]:
+            return False
+        return self.state.quotas.admits(job)
+
+    @compiled
+    def _may_keep(self, job: cython.int) -> cython.bint:
+        """Return whether quotas let a job keep its promise: on the GPU type that it is bound to."""
+        if not self._may_be_promised(job):
+            return False
+        if not self.state.quotas.binds or self.state.quotas.accounts.amount[job] == 0:
+            return True
+        return self.promises.what[job] == PROMISE_MADE and self.state.quotas.allows_kind(
+            job, self.state.kind[job]
+        )
+
+    @compiled
+    def _lift_beyond_quotas(self) -> cython.void:
+        """Lift the promises of those whose quota does not suffice; some are promised anew."""
+        at: cython.int
+        job: cython.int
+        self._gather()
+        for at in range(self.some.count):
+            job = self.some.job[at]
+            if not self._may_keep(job):
+                self._let_go(job)
+                if self._may_be_promised(job):
+                    self.broken.add(job)
 
     # What has happened since the last decision.
 
@@ -512,9 +597,10 @@ class ConservativeRule(PreemptingRule):
                 if self.promises.what[self.some.job[at]] == PROMISE_NEVER:
                     self.promises.lift(self.some.job[at])
                     self.broken.add(self.some.job[at])
-            self.broken.sort(self.lines)
+        self.broken.sort(self.lines)
         for at in range(self.broken.count):
-            self.search.promise(self.broken.job[at])
+            if self._may_be_promised(self.broken.job[at]):
+                self.search.promise(self.broken.job[at])
         self.broken.count = 0
 
     # Promises that can be better.
@@ -563,8 +649,9 @@ class ConservativeRule(PreemptingRule):
         job: cython.int
         for at in range(self.fresh.count):
             job = self.fresh.job[at]
-            self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
-            self.search.promise(job)
+            if self._may_be_promised(job):
+                self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
+                self.search.promise(job)
         self.fresh.count = 0
 
     @compiled
@@ -598,17 +685,26 @@ class ConservativeRule(PreemptingRule):
 
     @compiled
     def _start_in_order(self) -> cython.void:
-        """Start those who were promised to by now; note whether another waits for power alone."""
+        """Start those who were promised to by now, one after the other, as far as quotas let them.
+
+        Notes whether another waits for power alone.
+        """
         at: cython.int
         job: cython.int
         self._gather()
         for at in range(self.some.count):
             job = self.some.job[at]
-            if self.promises.start[job] <= self.state.now:
+            if self.admission.blocks() and self.admission.is_over(job):
+                self._let_go(job)
+                break
+            if self.promises.start[job] > self.state.now:
+                if self.state.has_power:
+                    self._note_capped(job)
+            elif self.state.has_quotas and not self._may_keep(job):
+                self._let_go(job)
+            else:
                 self.promises.keep(job)
                 self._start(job)
-            else:
-                self._note_capped(job)
         self.seen_stays = self.state.num_stays
 
     @compiled

@@ -246,6 +246,19 @@ class Deciding:
         self.shared.append((self.state.stay[job], self.state.stay[other]))
         self._changed(job)
 
+    def allows_beside(self, job: cython.int, other: cython.int) -> bool:
+        """Return whether a job's quota suffices for it where another runs."""
+        stay: cython.int = self.state.stay[other]
+        self.search.given.count = 0
+        self.search.given.extend(
+            self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
+        )
+        return self.state.allows(job, self.state.held_kind[other], self.search.given)
+
+    def is_over(self, job: cython.int) -> bool:
+        """Return whether a job's queue has no quota left for what it asks for."""
+        return self.search.admission.is_over(job)
+
     def affords_beside(self, job: cython.int, other: cython.int) -> bool:
         """Return whether there is power for a job where another runs."""
         if not self.state.has_power:

@@ -40,10 +40,14 @@ class EasyRule(PreemptingRule):
         left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
         is_reserved: the shadow is of this decision.
+        is_held_up: a job behind the head waits for quota, and quotas are to block.
+        is_given: running jobs that count as free at once beside the head, under quotas.
     """
 
     head: cython.int
     is_reserved: cython.bint
+    is_held_up: cython.bint
+    is_given: cython.char[::1]
 
     shortest_first: cython.bint
     announced: Announced
@@ -80,6 +84,8 @@ class EasyRule(PreemptingRule):
         self.heap_capacity = lines
         self.heap = numpy.zeros(lines, dtype=numpy.int32)
         self.beside = state.free.twin()
+        given = state.num_jobs if state.has_quotas and self.preempts else 0
+        self.is_given = numpy.zeros(max(given, 1), dtype=numpy.int8)
 
     def _grow_heap(self, capacity: int) -> None:
         self.heap_capacity = 2 * capacity
@@ -88,31 +94,44 @@ class EasyRule(PreemptingRule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""
-        line: cython.int
-        job: cython.int
         self.is_reserved = False
         if self.version != self.free.version:
             self.version = self.free.version
             self.admission.capped = False
+        self.is_held_up = False
         if self.preempts:
             self._forget()
             self.head = self.preemption.walk(False)
         else:
-            self.head = -1
-            while self.lines.num_tops > 0:
-                line = self.lines.tops[0]
-                job = self.lines.head(line)
-                if not self._fits(line, job):
-                    self.head = job
-                    break
-                self.lines.pop(line)
-                self.state.begin(job, self.admission.kind)
+            self._start_in_order()
         if self.head >= 0 and self.lines.count > 1 and self._is_worth_it():
             self._reserve(self.head)
             if self.shortest_first:
                 self._backfill_shortest()
             else:
                 self._backfill()
+        if self.lines.num_closed > 0:
+            self.lines.reopen()
+
+    @compiled
+    def _start_in_order(self) -> cython.void:
+        """Start jobs up to the first that does not fit, which is the head; but for quotas."""
+        line: cython.int
+        job: cython.int
+        self.head = -1
+        while self.lines.num_tops > 0:
+            line = self.lines.tops[0]
+            job = self.lines.head(line)
+            if self._fits(line, job):
+                self.lines.pop(line)
+                self.state.begin(job, self.admission.kind)
+            elif not self.admission.is_over(job):
+                self.head = job
+                return
+            elif self.admission.blocks():
+                return
+            else:
+                self.lines.close(line)
 
     @compiled
     def _forget(self) -> cython.void:
@@ -161,6 +180,12 @@ class EasyRule(PreemptingRule):
     @compiled
     def _reserve(self, head: cython.int) -> cython.void:
         """Find the shadow, and what is free then beside the head; inf = it never fits."""
+        self._look_for_shadow(head)
+        if self.preempts and self.state.has_quotas:
+            self._take_quota_back()
+
+    @compiled
+    def _look_for_shadow(self, head: cython.int) -> cython.void:
         self.is_reserved = True
         self.stamp += 1
         self.beside.copy_from(self.free)
@@ -174,6 +199,8 @@ class EasyRule(PreemptingRule):
         cap_w: cython.double = self.state.cap_w
         is_now: cython.bint = False
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
+        if self.preempts and self.state.has_quotas:
+            self._see_who_gives_way(head)
         self.last_end = self._last_end(head) if self.state.has_power else self.state.now
         if self.preempts:
             is_now = self._release_below(head)
@@ -240,9 +267,15 @@ class EasyRule(PreemptingRule):
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
         """Return whether a running job is ranked below the head, and so counts as free at once."""
-        key: cython.double
         if not self.preempts:
             return False
+        if self.state.has_quotas:
+            return self.is_given[job]
+        return self._ranks_below(job, head)
+
+    @compiled
+    def _ranks_below(self, job: cython.int, head: cython.int) -> cython.bint:
+        key: cython.double
         key = self.preemption.running_key(job)
         return key > self.lines.key[head] or (key == self.lines.key[head] and job > head)
 
@@ -255,8 +288,29 @@ class EasyRule(PreemptingRule):
             if self._is_below(job, head):
                 self._release(job)
                 any_is = True
+                if self.state.has_quotas:
+                    self.state.quotas.lift(job)
             job = self.state.following[job]
         return any_is
+
+    @compiled
+    def _see_who_gives_way(self, head: cython.int) -> cython.void:
+        """Note which running jobs rank below the head and may be stopped as far as quotas go."""
+        job: cython.int = self.state.first_running
+        while job >= 0:
+            self.is_given[job] = self._ranks_below(job, head) and self.state.quotas.may_give_way(
+                head, job
+            )
+            job = self.state.following[job]
+
+    @compiled
+    def _take_quota_back(self) -> cython.void:
+        """Let those use their quota again who counted as free at once beside the head."""
+        job: cython.int = self.state.first_running
+        while job >= 0:
+            if self.is_given[job]:
+                self.state.quotas.put(job)
+            job = self.state.following[job]
 
     @compiled
     def _entry(self, block: cython.int, index: cython.int) -> cython.int:
@@ -350,6 +404,7 @@ class EasyRule(PreemptingRule):
         if not is_short and self.long_refused[line] == self.stamp:
             return False
         if not self._fits(line, job):
+            self.is_held_up = self.admission.blocks() and self.admission.is_over(job)
             return False
         if is_short or self._takes_beside(job):
             return True
@@ -368,7 +423,7 @@ class EasyRule(PreemptingRule):
             line = self.lines.tops[top]
             self.place[line] = 0
             self._offer(line)
-        while self.num_heap > 0:
+        while self.num_heap > 0 and not self.is_held_up:
             line = self.heap[0]
             self._withdraw()
             job = self._next_job(line)
@@ -404,7 +459,7 @@ class EasyRule(PreemptingRule):
 
         Jobs that are as long as one that was refused are passed over until another job starts.
         """
-        if self.refused[line] == self.free.version:
+        if self.refused[line] == self.free.version and not self.admission.blocks():
             return
         if self.long_refused[line] == self.stamp:
             while self.place[line] < self.lines.length[line] and not self._is_short(
@@ -457,13 +512,13 @@ class EasyRule(PreemptingRule):
         line: cython.int
         for hole in range((self.num_heap >> 1) - 1, -1, -1):
             self._sink_job(hole, self.heap[hole])
-        while self.num_heap > 0:
+        while self.num_heap > 0 and not self.is_held_up:
             job = self.heap[0]
             self.num_heap -= 1
             if self.num_heap > 0:
                 self._sink_job(0, self.heap[self.num_heap])
             line = self.lines.line_of[job]
-            if self.refused[line] != self.free.version and self._may_start(line, job):
+            if self._may_start(line, job):
                 self.stamp += 1
                 self.lines.remove(job)
                 self.state.begin(job, self.admission.kind)
@@ -480,7 +535,7 @@ class EasyRule(PreemptingRule):
                 self._grow_heap(self.lines.count)
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
-            if self.refused[line] == self.free.version:
+            if self.refused[line] == self.free.version and not self.admission.blocks():
                 continue
             for cell in range(
                 self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]

@@ -12,6 +12,10 @@ Facts that make it fast:
   only where a job leaves, is stopped or gets another key, or where more capacity comes, need a job
   that was refused be tried again. ``stamp`` rises then.
 * A job that asks for more than all that could be free in sum does not fit.
+
+Under quotas jobs of the same queue give way, and those of queues that use more than their nominal
+quota: these first, until their queue does so no more. A job that waits for quota although all of
+them were gone is passed over, or holds up those behind it (``blocking_limits``).
 """
 
 from __future__ import annotations
@@ -162,8 +166,8 @@ class Feasible(Preemption):
 
     @compiled
     def _is_about_places(self) -> cython.bint:
-        """Return whether nothing but places decides: neither power nor holds that are announced."""
-        if self.state.has_power:
+        """Return whether nothing but places decides: neither power, quotas nor holds to come."""
+        if self.state.has_power or self.state.has_quotas:
             return False
         return not self.admission.plans or self.admission.announced.next >= (
             self.admission.announced.count
@@ -177,6 +181,8 @@ class Feasible(Preemption):
         """
         if not self.admission.is_plain and (self.admission.lacks_power or self.admission.by_job):
             return False
+        if self.state.has_quotas:
+            return False  # not everybody who ranks below it gives way
         if not self.has_victims or (self.state.has_access and self.state.access[job] > 0):
             return False
         return self.victims.tells(self.state.kind[job])
@@ -197,29 +203,74 @@ class Feasible(Preemption):
         """Consider waiting and stopped jobs by rank; return the first that ends the walk, or -1."""
         line: cython.int
         job: cython.int
+        key: cython.double
+        is_over: cython.bint
         while True:
             job = self._next_stopped()
             line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
             if line >= 0 and (job < 0 or self._head_is_first(line)):
                 job = self.lines.head(line)
+                key = self.lines.key[job]
                 if self._is_refused(line, job) or not self._consider(job):
                     self.lines.close(line)
-                    self.out[line] = self.walks
                 else:
                     self.lines.pop(line)
                     continue
             elif job >= 0:
+                key = self.halted_key[self.next_halted]
                 self.next_halted += 1
                 line = self.lines.line_of[job]
                 if self._consider_stopped(line, job):
                     continue
-                self.out[line] = self.walks
                 if self.lines.at[line] >= 0 and not self.lines.is_closed[line]:
                     self.lines.close(line)
             else:
                 return -1
-            if not past_refused:
+            is_over = self.state.has_quotas and self._is_over(line, job, key, past_refused)
+            self.out[line] = self.walks
+            if is_over and self.state.quotas.blocks:
+                return -1
+            if not past_refused and not is_over:
                 return job
+
+    @compiled
+    def _is_over(
+        self, line: cython.int, job: cython.int, key: cython.double, past_refused: cython.bint
+    ) -> cython.bint:
+        """Return whether a refused job would wait for quota though all gave way that may."""
+        place: cython.int
+        index: cython.int
+        number: cython.int
+        victim: cython.int
+        found: cython.bint
+        if past_refused and not self.state.quotas.blocks:
+            return False  # which makes no difference then
+        if self.out[line] == self.walks and not past_refused:
+            return True  # as the one before it in its line
+        self.see_ranks()
+        self.ranks.begin_walk(self.shift())
+        self.ranks.pass_before(key, job)
+        self.num_given = 0
+        for place in range(self.ranks.at_place, self.ranks.used):
+            number = self.ranks.block[place]
+            for index in range(
+                self.ranks.at_index if place == self.ranks.at_place else 0,
+                self.ranks.length[number],
+            ):
+                victim = self.ranks.job[number * RANKED_CAPACITY + index]
+                if not self.is_stopped[victim] and self._may_give_way(job, victim):
+                    self._note_given(victim)
+        for index in range(self.num_given):
+            self.state.quotas.lift(self.given[index])
+        found = not self.state.quotas.admits(job)
+        for index in range(self.num_given):
+            self.state.quotas.put(self.given[index])
+        return found
+
+    @compiled
+    def _may_give_way(self, job: cython.int, victim: cython.int) -> cython.bint:
+        """Return whether a running job that ranks lower may be stopped for another."""
+        return not self.state.has_quotas or self.state.quotas.may_give_way(job, victim)
 
     @compiled
     def _next_stopped(self) -> cython.int:
@@ -289,6 +340,20 @@ class Feasible(Preemption):
         self.choose(job)
         self.places.extend(self.free.place, 0, self.free.place.count)
         self.free.take(self.admission.kind, self.places, begin, self.places.count)
+        if self.state.has_quotas:
+            self._try_quota(job, begin, self.places.count, 1)
+
+    @compiled
+    def _try_quota(
+        self,
+        job: cython.int,
+        begin: cython.longlong,
+        end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:
+        """Let a chosen job use its quota (1), or no more (-1); ``places`` has where it goes."""
+        flavor: cython.int = self.state.quotas.flavor_on(self.places, begin, end)
+        self.state.quotas.try_out(job, flavor, sign)
 
     @compiled
     def _is_place_free(self, job: cython.int) -> cython.bint:
@@ -298,6 +363,8 @@ class Feasible(Preemption):
         opened: cython.bint
         found: cython.bint
         if self.state.has_power and self.state.power.floor[job] > self.spare:
+            return False
+        if self.state.has_quotas and not self.state.quotas.allows_again(job):
             return False
         opened = access > 0 and self.free.open_for(access)
         found = self.free.is_free(
@@ -340,9 +407,26 @@ class Feasible(Preemption):
                 return False
         if (self.needed == 0 or not self._is_about_places()) and not self._would_fit(job):
             return False
-        self._give_until_fit(job)
+        if not self._give_all_needed(job):
+            return False
         self._take_back_unneeded(job, key)
         return self._fits(job)
+
+    @compiled
+    def _give_all_needed(self, job: cython.int) -> cython.bint:
+        """Give back places until a job fits; those of queues above their quota first.
+
+        False = it does not, as a queue that is within its quota again gives nothing more.
+        """
+        self.num_given = 0
+        if not self.state.has_quotas:
+            return self._give_until_fit(job, True)
+        if self._give_until_fit(job, False) or self._give_until_fit(job, True):
+            return True
+        while self.num_given > 0:
+            self.num_given -= 1
+            self._take_back(self.given[self.num_given])
+        return False
 
     @compiled
     def _is_beyond_all(self, job: cython.int) -> cython.bint:
@@ -360,31 +444,32 @@ class Feasible(Preemption):
 
     @compiled
     def _would_fit(self, job: cython.int) -> cython.bint:
-        """Return whether a job fits with all gone that are ranked below it."""
+        """Return whether a job fits with all gone that are ranked below it and may give way."""
         found: cython.bint
         given: cython.int
-        self._give_all()
+        self._give_all(job)
         found = self._fits(job)
         for given in range(self.num_given):
             self._take_back(self.given[given])
         return found
 
     @compiled
-    def _give_all(self) -> cython.void:
+    def _give_all(self, job: cython.int) -> cython.void:
         place: cython.int
         index: cython.int
-        job: cython.int
+        victim: cython.int
         number: cython.int
         self.num_given = 0
         for place in range(self.ranks.at_place, self.ranks.used):
             number = self.ranks.block[place]
             index = self.ranks.at_index if place == self.ranks.at_place else 0
             while index < self.ranks.length[number]:
-                job = self.ranks.job[number * RANKED_CAPACITY + index]
-                if not self.is_stopped[job]:
-                    self._give(job)
-                    self._note_given(job)
+                victim = self.ranks.job[number * RANKED_CAPACITY + index]
+                if not self.is_stopped[victim] and self._may_give_way(job, victim):
+                    self._note_given(victim)
                 index += 1
+        for index in range(self.num_given):
+            self._give(self.given[index])
 
     @compiled
     def _note_given(self, job: cython.int) -> cython.void:
@@ -395,25 +480,39 @@ class Feasible(Preemption):
         self.num_given += 1
 
     @compiled
-    def _give_until_fit(self, job: cython.int) -> cython.void:
-        """Give back the places of those ranked below a job, lowest first, until it fits."""
+    def _give_until_fit(self, job: cython.int, own: cython.bint) -> cython.bint:
+        """Give back the places of those ranked below a job, lowest first; return if it fits.
+
+        Args:
+            job: it fits nowhere as things are.
+            own: under quotas: those of jobs of its own queue; else those of other queues.
+        """
         place: cython.int = self.ranks.used - 1
         index: cython.int
         number: cython.int
         victim: cython.int
-        self.num_given = 0
         while place >= self.ranks.at_place:
             number = self.ranks.block[place]
             index = self.ranks.length[number] - 1
             while index >= (self.ranks.at_index if place == self.ranks.at_place else 0):
                 victim = self.ranks.job[number * RANKED_CAPACITY + index]
-                if not self.is_stopped[victim]:
+                if not self.is_stopped[victim] and self._is_asked(job, victim, own):
                     self._give(victim)
                     self._note_given(victim)
                     if self.num_given >= self.needed and self._fits(job):
-                        return
+                        return True
                 index -= 1
             place -= 1
+        return False
+
+    @compiled
+    def _is_asked(self, job: cython.int, victim: cython.int, own: cython.bint) -> cython.bint:
+        """Return whether a running job is of those who are asked now to give way."""
+        if not self.state.has_quotas:
+            return True
+        if self.state.quotas.queues[victim] == self.state.quotas.queues[job]:
+            return own
+        return not own and self.state.quotas.may_give_way(job, victim)
 
     @compiled
     def _take_back_unneeded(self, job: cython.int, key: cython.double) -> cython.void:
@@ -455,12 +554,16 @@ class Feasible(Preemption):
         self.state.give_place(self.free, job)
         if self.state.has_power:
             self.spare += self.state.power.floor[job]
+        if self.state.has_quotas:
+            self.state.quotas.lift(job)
 
     @compiled
     def _take_back(self, job: cython.int) -> cython.void:
         self.state.take_place(self.free, job)
         if self.state.has_power:
             self.spare -= self.state.power.floor[job]
+        if self.state.has_quotas:
+            self.state.quotas.put(job)
 
     # What comes of it.
 
@@ -471,6 +574,8 @@ class Feasible(Preemption):
         end: cython.longlong = self.places.count
         for index in range(self.num_chosen - 1, -1, -1):
             self.free.give(self.chosen_kind[index], self.places, self.chosen_begin[index], end)
+            if self.state.has_quotas:
+                self._try_quota(self.chosen[index], self.chosen_begin[index], end, -1)
             end = self.chosen_begin[index]
         for index in range(self.num_halted):
             if self.is_stopped[self.halted[index]]:

@@ -54,9 +54,35 @@ class PoweredSearch:
 
         inf = there is none. The job has no promise in the profile.
         """
+        if self.state.has_quotas and self.state.quotas.binds:
+            return self._earliest_bound(job, limit)
         if self.state.has_power:
             return self._earliest_powered(job, limit)
         return self.search.earliest(job, limit)
+
+    @compiled
+    def _earliest_bound(self, job: cython.int, limit: cython.double) -> cython.double:
+        """Return what `earliest` does, on the GPU types that the job's quota lets it have.
+
+        It is bound to the one on which it starts first, the first of them in the quota's order.
+        What is known of the starts of its line says nothing then, as that may be of another type.
+        """
+        found: cython.double
+        kind: cython.int = self.state.kind[job]
+        best: cython.double = ENDLESS
+        index: cython.int = self.state.quotas.next_allowed(job, 0)
+        while index >= 0:
+            self.state.kind[job] = self.state.quotas.kind(job, index)
+            if self.state.has_power:
+                found = self._earliest_powered(job, limit)
+            else:
+                found = self.search.earliest_from(job, self.profile.time[self.profile.head], limit)
+            if found < limit:
+                limit = best = found
+                kind = self.state.kind[job]
+            index = self.state.quotas.next_allowed(job, index + 1)
+        self.state.kind[job] = kind
+        return best
 
     @compiled
     def is_there(self, job: cython.int, start: cython.double) -> cython.bint:

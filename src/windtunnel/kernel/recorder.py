@@ -16,6 +16,7 @@ from windtunnel.kernel.easy import EasyRule
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.promises import PROMISE_NONE
 from windtunnel.kernel.state import STATE_WAITING, State
 from windtunnel.kernel.verdicts import (
     VERDICT_BEHIND,
@@ -83,11 +84,13 @@ class Recorder:
         capped: cython.bint
         if self.school == RECORDER_CHOICE:
             self._note_fresh_as(VERDICT_CHOICE)
-        elif self.school == RECORDER_SKIP and not self.state.has_power:
+        elif (
+            self.school == RECORDER_SKIP and not self.state.has_power and not self.state.has_quotas
+        ):
             self._note_fresh_as(VERDICT_NO_ROOM)
         else:
             capped = self.admission.capped
-            if self.school == RECORDER_STRICT:
+            if self.school == RECORDER_STRICT and not self.state.has_quotas:
                 self._strict()
             else:
                 self._by_line()
@@ -150,6 +153,8 @@ class Recorder:
             return VERDICT_NONE
         if self.admission.lacks_power and self.state.has_power:
             return VERDICT_POWER
+        if self.admission.is_over(job):
+            return VERDICT_LIMIT
         return VERDICT_NO_ROOM
 
     # All other rules.
@@ -165,7 +170,7 @@ class Recorder:
         alone: cython.bint = self.admission.plans and (
             self.admission.announced.next < self.admission.announced.count
         )
-        self.head = self.easy.head if self.school == RECORDER_EASY else -1
+        self.head = self._head()
         for top in range(self.lines.num_tops):
             self._see(self.lines.tops[top], alone)
         for top in range(self.lines.num_closed):
@@ -179,6 +184,26 @@ class Recorder:
             self._note_shared(old, self._alone(old))
         if self.head >= 0:
             self._note_head(old)
+
+    @compiled
+    def _head(self) -> cython.int:
+        """Return who holds up the others; -1 = nobody. Who waits for quota does not."""
+        top: cython.int
+        job: cython.int
+        first: cython.int = -1
+        if self.school == RECORDER_EASY:
+            return self.easy.head
+        if self.school != RECORDER_STRICT:
+            return -1
+        for top in range(self.lines.num_tops + self.lines.num_closed):
+            job = self.lines.head(
+                self.lines.tops[top]
+                if top < self.lines.num_tops
+                else self.lines.closed[top - self.lines.num_tops]
+            )
+            if (first < 0 or self.lines.before(job, first)) and not self.admission.is_over(job):
+                first = job
+        return first
 
     @compiled
     def _see(self, line: cython.int, alone: cython.bint) -> cython.void:
@@ -197,6 +222,7 @@ class Recorder:
                 and self.seen[line] == self.state.free.version
                 and self.school != RECORDER_LIMITS
                 and not self.state.has_power
+                and not self.state.has_quotas
             ):
                 return
             verdict = self._alone(job)
@@ -215,6 +241,8 @@ class Recorder:
     def _alone(self, job: cython.int) -> cython.int:
         """Return a job's verdict by itself: whether it has room, and what else keeps it."""
         verdict: cython.int = self._refusal(job)
+        if self.school == RECORDER_STRICT:
+            return verdict if verdict == VERDICT_LIMIT else VERDICT_BEHIND
         if verdict != VERDICT_NONE:
             return verdict
         if self.school == RECORDER_LIMITS or self.school == RECORDER_SKIP:
@@ -226,9 +254,14 @@ class Recorder:
         """Write the verdict of a job that is not first, with whom it would delay."""
         if self.log.last[job] == verdict:
             return
-        if self.school == RECORDER_EASY and verdict == VERDICT_WOULD_DELAY:
+        if self.school == RECORDER_EASY and verdict == VERDICT_WOULD_DELAY and self.head >= 0:
             self._note(job, verdict, self.head, self.easy.promise())
-        elif self.school == RECORDER_CONSERVATIVE:
+        elif self.school == RECORDER_STRICT and verdict == VERDICT_BEHIND:
+            self._note(job, verdict, self.head, ENDLESS)
+        elif (
+            self.school == RECORDER_CONSERVATIVE
+            and self.conservative.promises.what[job] != PROMISE_NONE
+        ):
             self._note(
                 job,
                 verdict,
@@ -253,4 +286,5 @@ class Recorder:
         if self.state.has_power and self._refusal(self.head) == VERDICT_POWER:
             verdict = VERDICT_POWER
         if self.log.last[self.head] != verdict:
-            self._note(self.head, verdict, -1, self.easy.promise())
+            promise = self.easy.promise() if self.school == RECORDER_EASY else ENDLESS
+            self._note(self.head, verdict, -1, promise)

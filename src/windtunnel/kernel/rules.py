@@ -78,7 +78,10 @@ class Rule:
 @cython.final
 @cython.cclass
 class StrictRule(Rule):
-    """Start jobs in order; stop at the first that does not fit."""
+    """Start jobs in order; stop at the first that does not fit.
+
+    One that waits for quota holds up nobody, unless quotas are to block.
+    """
 
     refused: cython.int
     version: cython.longlong
@@ -92,18 +95,22 @@ class StrictRule(Rule):
         """Start what may start."""
         line: cython.int
         job: cython.int
+        if self.lines.num_closed > 0:
+            self.lines.reopen()
         while self.lines.num_tops > 0:
             line = self.lines.tops[0]
-            if line == self.refused and self.version == self.free.version:
-                return
-            self.admission.capped = False
             job = self.lines.head(line)
-            if not self.admission.fit(job):
+            if line != self.refused or self.version != self.free.version:
+                self.admission.capped = False
+                if self.admission.fit(job):
+                    self.lines.pop(line)
+                    self.state.begin(job, self.admission.kind)
+                    continue
                 self.refused = line
                 self.version = self.free.version
+            if not self.admission.is_over(job) or self.state.quotas.blocks:
                 return
-            self.lines.pop(line)
-            self.state.begin(job, self.admission.kind)
+            self.lines.close(line)
 
 
 @cython.final
@@ -111,7 +118,8 @@ class StrictRule(Rule):
 class SkipRule(Rule):
     """Try every waiting job in order, going on past those that do not fit.
 
-    What the first job of a line is refused no other of it gets, until there is more capacity.
+    What the first job of a line is refused no other of it gets, until there is more capacity. Where
+    quotas are to block, a job that waits for quota holds up all behind it.
     """
 
     version: cython.longlong
@@ -125,7 +133,7 @@ class SkipRule(Rule):
         """Start what may start."""
         line: cython.int
         job: cython.int
-        if self.version != self.free.version:
+        if self.version != self.free.version or self.admission.blocks():
             self.version = self.free.version
             self.admission.capped = False
             self.lines.reopen()
@@ -135,5 +143,7 @@ class SkipRule(Rule):
             if self.admission.fit(job):
                 self.lines.pop(line)
                 self.state.begin(job, self.admission.kind)
+            elif self.admission.blocks() and self.admission.is_over(job):
+                return
             else:
                 self.lines.close(line)

@@ -21,6 +21,7 @@ from windtunnel.kernel.orders import UsageBooks
 from windtunnel.kernel.pace import Pace
 from windtunnel.kernel.pairs import Pairs, longer
 from windtunnel.kernel.power_levels import PowerLevels
+from windtunnel.kernel.quota_limits import QuotaLimits
 from windtunnel.kernel.ranked import Ranked
 from windtunnel.kernel.verdicts import Verdicts
 
@@ -124,6 +125,7 @@ class State:
     expects: Ranked
     pace: Pace
     power: PowerLevels
+    quotas: QuotaLimits
     books: UsageBooks
     checkpoints: Checkpoints
     verdicts: Verdicts
@@ -136,6 +138,7 @@ class State:
     has_access: cython.bint
     has_pace: cython.bint
     has_power: cython.bint
+    has_quotas: cython.bint
     has_books: cython.bint
     has_checkpoints: cython.bint
     writes: cython.bint
@@ -215,6 +218,8 @@ class State:
         self.has_pace = self.pace is not None
         self.power = features.get("power")
         self.has_power = self.power is not None
+        self.quotas = features.get("quotas")
+        self.has_quotas = self.quotas is not None
         self.counts_nodes = bool(features.get("counts_nodes"))
         self.users = numpy.zeros(
             self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32
@@ -336,12 +341,52 @@ class State:
             self.pace.enter(job, self.log, first, self.log.count)
         if self.has_power:
             self.power.enter(job, self.log, first, self.log.count)
+        if self.has_quotas:
+            self._use_quota(job, first)
         if self.has_books:
             self.books.charge(job, 1.0, self.now)
         if self.counts_nodes:
             self._use_nodes(first, self.log.count, 1)
         if self.tells and not self.moving:
             self.tell(job, 1)
+
+    @compiled
+    def _use_quota(self, job: cython.int, first: cython.longlong) -> cython.void:
+        """Book what a job that begins a stay uses of its queue's quota."""
+        self.quotas.begin(
+            job,
+            self.quotas.flavor_on(self.log, first, self.log.count),
+            self._quota_asked(job, self.held_kind[job], self.log, first, self.log.count),
+        )
+
+    @compiled
+    def _quota_asked(
+        self,
+        job: cython.int,
+        kind: cython.int,
+        pairs: Pairs,
+        begin: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
+        """Return the millionths of GPUs that a job needs of its quota as a kind, on a place."""
+        pair: cython.longlong
+        units: cython.longlong = 0
+        if not self.quotas.resizes:
+            return self.quotas.accounts.amount[job]
+        for pair in range(begin, end):
+            units += self.free.granted(kind, pairs.grant[pair])
+        return units * self.quotas.per_unit
+
+    @compiled
+    def allows(self, job: cython.int, kind: cython.int, pairs: Pairs) -> cython.bint:
+        """Return whether a job's quota suffices for it on a place as a kind."""
+        if not self.has_quotas:
+            return True
+        return self.quotas.allows(
+            job,
+            self.quotas.flavor_on(pairs, 0, pairs.count),
+            self._quota_asked(job, kind, pairs, 0, pairs.count),
+        )
 
     @compiled
     def _use_nodes(
@@ -587,6 +632,9 @@ class State:
             self.pace.leave(job)
         if self.has_power:
             self.power.leave(job)
+        if self.has_quotas:
+            self.quotas.end(job)
+            self.free.version += 1  # though what it held may be withheld from all
         if self.has_books:
             self.books.charge(job, -1.0, self.now)
         if self.counts_nodes:
@@ -793,12 +841,20 @@ class State:
         return self.power.floor[job]
 
     def affords(self, job: int, where: list) -> bool:
-        """Return whether there is power for a running job elsewhere, what it draws given back."""
+        """Return whether a running job has the power and the quota to go on elsewhere.
+
+        What it draws and uses where it runs is given back.
+        """
         pairs: Pairs = Pairs(len(where))
-        if not self.has_power:
-            return True
+        allowed: cython.bint = True
         for node, grant in where:
             pairs.add(node, grant)
+        if self.has_quotas:
+            self.quotas.lift(job)
+            allowed = self.allows(job, self.held_kind[job], pairs)
+            self.quotas.put(job)
+        if not self.has_power or not allowed:
+            return allowed
         floor: cython.longlong = self.power.floor_of(job, pairs, 0, pairs.count)
         return floor <= self.spare() + self.power.floor[job]
 

@@ -12,20 +12,20 @@ it accepts and where quota and free nodes suffice; if there is none,
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.quota_books import Held, open_accounts, parts
-from windtunnel.policies.quota_numbers import in_numbers
+from windtunnel.policies.quota_numbers import QueueRequests, in_numbers
 from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
-from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional, unused_vcs
+from windtunnel.policies.quotas import ANY_TYPE, NO_VC, Quotas, proportional, unused_vcs
 from windtunnel.policies.waiting_line import (
     REQUEUING_TIMESTAMPS,
     GangWait,
@@ -125,6 +125,18 @@ class Quota(PerRun):
             given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
             self.quotas = given
 
+    def with_quotas(self, quotas: Quotas) -> Quota:
+        """Return the same policy with these quotas.
+
+        Raises:
+            SpecError: it has others.
+        """
+        if self.quotas is not None and self.quotas != quotas:
+            raise SpecError("quotas", "are given twice: to the policy, and of the cluster.")
+        twin = copy.copy(self)
+        twin.quotas = quotas
+        return twin
+
     def for_run(self, problem: Problem) -> Policy:
         """Return the quotas at work on these jobs.
 
@@ -169,17 +181,14 @@ class QuotaRun(Policy):
         self._unfit: set[tuple[int, str]] = set()
         #: Jobs preempted in this decision. They preempt nobody in it, or it might never end.
         self._gave_way: set[int] = set()
-        free = problem.free_state()
-        #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
-        self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
         self._demand_of: list[int] = problem.demand_of.tolist()
-        self._problem = problem
         self._wait = policy.wait
         self._put_back = 0
         refuse_types(self.label, self._accounts, problem)
+        self._requests = requests = QueueRequests(problem, self._accounts)
         #: The number of each job's account, by arrival number.
-        self._queue_of = self._queues(problem)
-        refuse_jobs(self.label, problem, self._accounts, self._queue_of, self._flavors)
+        self._queue_of = requests.account_of
+        refuse_jobs(self.label, requests)
         self._notes = tuple(notes)
         self.parameters = {
             **policy.words,
@@ -205,10 +214,7 @@ class QuotaRun(Policy):
     def cohort_order(self) -> CohortOrder:
         """The run in numbers."""
         return in_numbers(
-            self._problem,
-            self._accounts,
-            self._queue_of,
-            self._flavors,
+            self._requests,
             word=self._word,
             fair=self._fair,
             wait=self._wait,
@@ -262,7 +268,7 @@ class QuotaRun(Policy):
             line.open(now)
         for job in queue.arrived:
             account = self._accounts[self._queue_of[job.number]]
-            flavors = self._flavors(self._demand_of[job.number], account)
+            flavors = self._requests.flavors(self._demand_of[job.number], account)
             self._asked[job.number] = parts(job.num_gpus), flavors
             self._lines[account.index].add(job, cluster.demand_class(job))
 
@@ -340,21 +346,6 @@ class QuotaRun(Policy):
     def _word(self, account: Account, option: str) -> str:
         """Return a queue's own word for an option, or else the policy's."""
         return getattr(account.quota, option) or self._words[option]
-
-    def _queues(self, problem: Problem) -> np.ndarray:
-        """Return the number of each job's account, -1 where it has none, shape (m,)."""
-        index_of = {account.name: account.index for account in self._accounts}
-        rest = index_of.get(REST, -1)
-        vcs = problem.jobs.vc[problem.rows].tolist()
-        found = [index_of.get(NO_VC if vc is None else vc, rest) for vc in vcs]
-        return np.array(found, dtype=np.int64)
-
-    def _flavors(self, kind: int, account: Account) -> tuple[str, ...]:
-        """Return the GPU types of the queue's quota that hold a job of a class, all if any does."""
-        holding = self._holding[kind]
-        if holding is None or account.flavors == (ANY_TYPE,):
-            return account.flavors
-        return tuple(f for f in account.flavors if f in holding)
 
 
 def _types(job: JobView, flavor: str) -> tuple[str, ...] | None:

@@ -13,9 +13,10 @@ from windtunnel.policies.quota_numbers import amounts, lines
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
     from windtunnel.policies.quota_books import Account
+    from windtunnel.policies.quota_numbers import QueueRequests
     from windtunnel.sim.problem import Problem
 
 
@@ -41,46 +42,48 @@ def refuse_types(label: str, accounts: Iterable[Account], problem: Problem) -> N
             raise PolicyError(label, message)
 
 
-def refuse_jobs(
-    label: str,
-    problem: Problem,
-    accounts: Sequence[Account],
-    account_of: np.ndarray,
-    flavors_of: Callable[[int, Account], tuple[str, ...]],
-) -> None:
-    """Check that every job could start if nobody else were there.
+def impossible(requests: QueueRequests) -> dict[int, str]:
+    """Return why jobs could never start, whoever else runs, by arrival number.
 
-    Args:
-        label: the policy's.
-        problem: the run.
-        accounts: of all queues.
-        account_of: Int array (m,), each job's, by arrival number; -1 = it has none.
-        flavors_of: the GPU types that jobs of a demand class try in a queue.
-
-    Raises:
-        PolicyError: a job has no queue, or asks for more than its queue can ever use.
+    A job has no queue, or asks for more than its queue can ever use.
     """
-    jobs = problem.jobs
-    for job in np.flatnonzero(account_of < 0)[:1].tolist():
-        row = problem.rows[job]
-        message = (
-            f"virtual cluster {quote(NO_VC if jobs.vc[row] is None else jobs.vc[row])} has no "
-            f"quota; name it, or give one queue to all others with vc = {quote(REST)}"
+    problem, accounts, account_of = requests.problem, requests.accounts, requests.account_of
+    jobs, found = problem.jobs, dict[int, str]()
+    for job in np.flatnonzero(account_of < 0).tolist():
+        vc = jobs.vc[problem.rows[job]]
+        found[job] = (
+            f"virtual cluster {quote(NO_VC if vc is None else vc)} has no quota; name it, or give "
+            f"one queue to all others with vc = {quote(REST)}"
         )
-        raise PolicyError(label, message, job=jobs.job_id[row])
     pairs, line_of = lines(problem, account_of)
     most = cache(lambda number, flavor: accounts[number].most(flavor))
     limits = np.full(len(pairs), -1, dtype=np.int64)
     for line, (number, kind) in enumerate(pairs.tolist()):
-        possible = [most(number, flavor) for flavor in flavors_of(kind, accounts[number])]
+        possible = [most(number, flavor) for flavor in requests.flavors(kind, accounts[number])]
         limits[line] = max(possible, default=-1)
-    over = np.flatnonzero(amounts(problem) > limits[line_of]) if len(pairs) else ()
-    for job in list(over)[:1]:
+    over: list[int] = []
+    if len(pairs):
+        over = np.flatnonzero(amounts(problem) > limits[line_of]).tolist()
+    for job in (number for number in over if number not in found):
         view = jobs.views[problem.rows[job]]
         of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
-        message = (
+        found[job] = (
             f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of "
             f"{quote(accounts[account_of[job]].name)} allows "
             f"{max(limits[line_of[job]], 0) / PARTS:g} at most, whoever else runs"
         )
-        raise PolicyError(label, message, job=view.job_id)
+    return found
+
+
+def refuse_jobs(label: str, requests: QueueRequests) -> None:
+    """Check that every job could start if nobody else were there.
+
+    Args:
+        label: the policy's.
+        requests: what the jobs ask of which queue.
+
+    Raises:
+        PolicyError: a job has no queue, or asks for more than its queue can ever use.
+    """
+    for job, why in impossible(requests).items():
+        raise PolicyError(label, why, job=requests.problem.jobs.job_id[requests.problem.rows[job]])

@@ -1,7 +1,8 @@
-"""`CohortOrder`: quotas that queues of a cohort lend each other, as numbers alone.
+"""Quotas that queues of a cohort lend each other, as numbers alone: `CohortQuotas`, `CohortOrder`.
 
-Who starts, who gives way and who is put back follows from what each queue uses
-(`windtunnel.policies.quota` has the rules). It is what the compiled engine goes by; the policy's
+Who may start follows from what each queue uses. `CohortQuotas` limit any policy; a `CohortOrder`
+also says whose turn it is, who gives way and who is put back: all that
+`windtunnel.policies.quota` decides. It is what the compiled engine goes by; the policy's
 ``decide``, which the reference asks, must agree with it.
 """
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 GIVES_WAY: tuple[str, ...] = ("Never", "LowerPriority", "Any")
 
 
-@dataclass(frozen=True, eq=False)
-class CohortOrder:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CohortQuotas:
     """A queues' quotas of F flavors, and what m jobs ask of them. Quantities in millionths of GPUs.
 
     Jobs of one *line* are of one queue and one demand class.
@@ -33,13 +34,46 @@ class CohortOrder:
         flavors: Int array (lines, F), flavors to try, in order; -1 behind the last.
         fits: Int array (lines, F), for each of them the demand that is placed, in ``demands``.
         demands: demands bound to the nodes of a flavor, and those of the problem before them.
-        strict: Bool array (A,), a queue's first job holds up the others.
+        names: the GPU type of each flavor; ``""`` alone where quotas tell no types apart.
         has: Bool array (A, F), whether a queue has quota of a flavor.
         nominal: Int array (A, F), nominal quotas; 0 where it has none.
         kept: Int array (A, F), the part of it that is not lent.
         limit: Int array (A, F), most that is borrowed; -1 = no limit.
         cohort: Int array (A,), -1 = none.
         weight: Float array (A,), in fair sharing.
+        blocks: a job that waits for quota holds up those behind it.
+        notes: what a reader of the numbers must know.
+    """
+
+    amount: np.ndarray
+    priority: np.ndarray
+    line_of: np.ndarray
+    queue_of: np.ndarray
+    flavors: np.ndarray
+    fits: np.ndarray
+    demands: tuple[Any, ...]
+    names: tuple[str, ...]
+    has: np.ndarray
+    nominal: np.ndarray
+    kept: np.ndarray
+    limit: np.ndarray
+    cohort: np.ndarray
+    weight: np.ndarray
+    blocks: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def by_type(self) -> bool:
+        """Whether quotas tell GPU types apart."""
+        return self.names != ("",)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CohortOrder(CohortQuotas):
+    """Quotas, and who is next by them.
+
+    Attributes:
+        strict: Bool array (A,), a queue's first job holds up the others.
         fair: borrowers go by their share.
         reclaims: Int array (A,), which jobs of other queues give way: an index of `GIVES_WAY`.
         within: Int array (A,), which of the queue's own.
@@ -50,20 +84,7 @@ class CohortOrder:
         report_put_back: called after the run with the number of times that a job was put back.
     """
 
-    amount: np.ndarray
-    priority: np.ndarray
-    line_of: np.ndarray
-    queue_of: np.ndarray
-    flavors: np.ndarray
-    fits: np.ndarray
-    demands: tuple[Any, ...]
     strict: np.ndarray
-    has: np.ndarray
-    nominal: np.ndarray
-    kept: np.ndarray
-    limit: np.ndarray
-    cohort: np.ndarray
-    weight: np.ndarray
     fair: bool
     reclaims: np.ndarray
     within: np.ndarray

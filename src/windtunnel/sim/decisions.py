@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.parts import nodes_of_types, restricted
-from windtunnel.errors import PolicyError, SpecError
+from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
 from windtunnel.sim.places import gpu_time
@@ -165,15 +165,21 @@ class Decisions:
 
     def no_place(self, does: str, view: Any, free: Sequence[int]) -> PolicyError:
         """Return the error of a job that fits nowhere, with GPU units free by node."""
-        why = free_gpus(self.problem, free)
+        why = self._lacking_quota(view) or free_gpus(self.problem, free)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
 
     def no_such_place(
         self, does: str, view: Any, where: Any, demand: Any, free: Sequence[int]
     ) -> PolicyError:
         """Return the error of a place that a policy chose, and that is none."""
-        why = why_not(self.problem, demand, where, free)
+        why = self._lacking_quota(view) or why_not(self.problem, demand, where, free)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
+
+    def _lacking_quota(self, view: Any) -> str:
+        """Return what to say of a job that waits for quota; empty if it does not."""
+        if not self.deciding.is_over(self.deciding.active(view)):
+            return ""
+        return f"the quota of {quote(view.vc or '(none)')} does not suffice"
 
     def integers(self, node: Any, grant: Any) -> tuple[int, int]:
         """Return a policy's own node and GPUs as Python's numbers.
@@ -208,6 +214,8 @@ class Decisions:
         )
         if not message and not self.deciding.affords_beside(job, other):
             message = "one where there is too little power for both"
+        if not message and not self.deciding.allows_beside(job, other):
+            message = "one though its queue's quota does not suffice"
         return message
 
     def check_beside(self, view: Any, job: int, other: int, where: Any, shares: bool) -> None:  # noqa: FBT001 - ditto

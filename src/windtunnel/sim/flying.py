@@ -101,8 +101,8 @@ class Flying:
         columns = self.state.columns()
         has_rates = self.driver is not None and self.driver.deciding.rates
         slowed = self.run.slowed or (self.run.plan is not None and has_rates)
-        if self.run.quotas is not None:
-            self.run.quotas.report_put_back(self.rule.put_back())
+        if self.run.order is not None:
+            self.run.order.report_put_back(self.rule.put_back())
         problem, until, power, verdicts = self.problem, self.run.rules.until, None, None
         if self.powered is not None:
             power = self.powered.recorded(columns, ByRow(problem))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.run_rules import Rules
 
+#: Parts of a GPU that quotas are counted in.
+PARTS = 1_000_000
 #: Where keys come from, as in `windtunnel.kernel.loop`.
 STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)
 
@@ -61,6 +63,8 @@ class KernelRun:
         pace: how fast jobs are where they run; only of a run in which something slows them.
         line_of: Int32 array (m,): jobs of one line fit in the same places.
         num_lines: how many there are.
+        order: what a policy of quotas goes by; None = it is another.
+        binds: quotas are by GPU type, and jobs are tried on one after the other.
         decides: the policy decides all by itself (tier 3).
     """
 
@@ -75,14 +79,15 @@ class KernelRun:
             self.shapes = shapes = Shapes(problem, placement, rules.elastic, self.access)
         self.works = None if shapes is None else shapes.works
         self.keys_from = _keys_from(policy)
-        self.quotas = policy.cohort_order if policy.in_numbers == "cohorts" else None
-        self.decides = policy.tier == 3 and self.quotas is None  # noqa: PLR2004 - the tier's name
+        self.order = policy.cohort_order if policy.in_numbers == "cohorts" else None
+        self.decides = policy.tier == 3 and self.order is None  # noqa: PLR2004 - the tier's name
         self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
         self.every = policy.every if policy.every is not None else math.inf
         self.capped = power is not None and power.cap is not None
         self.slowed = rules.slowdown is not None or (power is not None and power.throttles)
         self.tells = policy.watches and not policy.in_numbers
         self.free = free_state(problem, placement, self.access) if shapes is None else shapes.free
+        self.binds = rules.quotas is not None and rules.quotas.by_type and shapes is None
         self.jobs = self._jobs()
         self.state = kernel.State(self.jobs, self.free, **self._features())
         self.num_lines, self.line_of = self._lines()
@@ -117,7 +122,8 @@ class KernelRun:
         return Jobs(
             submit=doubles(problem.submit),
             work=doubles(work),
-            kind=np.ascontiguousarray(kind, dtype=np.int32),
+            # Changed, where quotas bind jobs to GPU types.
+            kind=(np.array if self.binds else np.ascontiguousarray)(kind, dtype=np.int32),
             units=np.ascontiguousarray(problem.gpus, dtype=np.int64),
             estimate=doubles(problem.estimate),
             access=access,
@@ -136,9 +142,10 @@ class KernelRun:
             "keeps_left": stops or self.slowed or self.tells,
             "segmented": self.slowed or plan is not None or self.decides,
             "mates": self.decides,
-            "kinds_vary": self.capped or policy.tier == 3,  # noqa: PLR2004 - the tier's name
+            "kinds_vary": self.capped or policy.tier == 3 or self.binds,  # noqa: PLR2004 - ditto
             "tells": self.tells,
             "records": self.rules.record,
+            "quotas": self._quota_limits(),
             "counts_nodes": self.power is not None and self.power.sleep is not None,
         }
         if self.slowed:
@@ -160,12 +167,40 @@ class KernelRun:
                 features["fail_at"] = np.full(count, math.inf)
         return features
 
+    def _quota_limits(self) -> Any:
+        """Return the quotas as a limit of any policy; None = there are none."""
+        quotas, problem = self.rules.quotas, self.problem
+        if quotas is None:
+            return None
+        known = len(problem.demands)
+        bound = quotas.demands[known:] if self.binds else ()
+        kinds = [*range(known), *(self.free.add_kind(demand) for demand in bound)]
+        flavor_of = np.zeros(len(problem.types), dtype=np.int32)
+        if quotas.by_type:
+            names = {name: number for number, name in enumerate(quotas.names)}
+            flavor_of[:] = [names.get(name or "", -1) for name in problem.types]
+        tried = quotas.fits if self.binds else np.full_like(quotas.fits, -1)
+        return kernel.QuotaLimits(
+            quotas,
+            np.array([*kinds, -1], dtype=np.int32)[tried],
+            flavor_of,
+            binds=self.binds,
+            resizes=self.shapes is not None,
+            per_unit=PARTS // problem.units,
+            blocks=quotas.blocks,
+        )
+
     def _lines(self) -> tuple[int, np.ndarray]:
         """Return the number of lines and each job's: jobs of one line fit in the same places."""
         jobs, work = self.jobs, None
         if self.power is not None and self.power.cap is not None:
             work = np.array(self.power.cap.kind_of, dtype=np.int32)
-        parts: Sequence[np.ndarray] = [p for p in (jobs.kind, jobs.access, work) if p is not None]
+        queue = amount = None
+        if self.rules.quotas is not None:
+            queue = self.rules.quotas.queue_of[self.rules.quotas.line_of]
+            amount = self.rules.quotas.amount
+        columns = (jobs.kind, jobs.access, work, queue, amount)
+        parts: Sequence[np.ndarray] = [p for p in columns if p is not None]
         if len(parts) == 1:
             return int(jobs.kind.max(initial=-1)) + 1, jobs.kind
         distinct, line_of = np.unique(np.stack(parts), axis=1, return_inverse=True)
@@ -174,6 +209,7 @@ class KernelRun:
     def admit(self, *, plans: bool = False) -> Any:
         """Return whether jobs of the kernel's lines may start; ``plans``: for rules that plan."""
         is_plain = self.jobs.access is None and not plans and not self.capped
+        is_plain = is_plain and self.rules.quotas is None
         self.admission = kernel.Admission(
             self.state, self.announced, self._narrow, is_plain=is_plain, plans=plans
         )

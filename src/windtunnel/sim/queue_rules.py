@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def rule_of(run: KernelRun) -> Any:
     """Return the rule of a run whose policy orders the queue; its lines are in the state then."""
-    if run.quotas is not None:
-        return _quota_rule(run, run.quotas)
+    if run.order is not None:
+        return _quota_rule(run, run.order)
     queueing, state = run.rules.queueing, run.state
     is_sorted = queueing in BACKFILLING
     state.use_lines(kernel.Lines(run.num_lines, run.line_of, _keys(run), is_sorted=is_sorted))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from windtunnel.sim.cohort_order import CohortQuotas
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.scores import Elastic
@@ -32,6 +33,7 @@ class Rules:
         disruptions: what goes wrong, or is planned; None = nothing.
         slowdown: what slows jobs, made for this run alone; None = nothing.
         power: caps, shifted starts, sleeping nodes; None = no such policy.
+        quotas: what queues may use, whatever the policy; None = there is no such limit.
         elastic: the options of the jobs of an elastic run; None = it is none.
         record: write down why jobs wait, which changes nothing.
     """
@@ -45,6 +47,7 @@ class Rules:
     disruptions: Plan | None = None
     slowdown: Neighbours | None = None
     power: PowerPlan | None = None
+    quotas: CohortQuotas | None = None
     elastic: Elastic | None = None
     record: bool = False
 

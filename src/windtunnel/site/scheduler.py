@@ -119,6 +119,14 @@ class Scheduler(msgspec.Struct, metaclass=NamedFields, frozen=True, forbid_unkno
             "with queueing strict and skip.",
         ),
     ] = "feasible"
+    blocking_limits: Annotated[
+        bool,
+        Field(
+            "With --quotas: a job that waits for quota holds up all behind it.",
+            kind="flag",
+            details="Otherwise it is passed over, and blocks nobody.",
+        ),
+    ] = False
     decide_every: Annotated[
         Any,
         Field(

@@ -69,6 +69,18 @@ class Site(
             details="From the top down, each level with the nodes of one of its domains.",
         ),
     ] = None
+    quotas: Annotated[
+        Any,
+        Field(
+            "Quotas of GPUs that virtual clusters lend each other, under any policy.",
+            "FILE.toml",
+            section="cluster",
+            kind="object",
+            details="A job starts only where its virtual cluster has the quota; one that has not "
+            "is passed over. Policy quota goes by them in its own order: [quotas]"
+            "(../guides/quotas.md).",
+        ),
+    ] = None
     resources: Annotated[
         str,
         Field(

@@ -1,12 +1,16 @@
-"""`Around`: what surrounds a run, whoever schedules: outages, slow-downs, policies of power."""
+"""`Around`: what surrounds a run, whoever schedules: outages, slow-downs, power, quotas."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.placements import checked_topology
+from windtunnel.policies.kueue.policy import Kueue
+from windtunnel.policies.quota import Quota
+from windtunnel.policies.quota_limits import limits
+from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
@@ -19,9 +23,12 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.governing import Governing
+    from windtunnel.policies.quotas import Quotas
+    from windtunnel.sim.cohort_order import CohortQuotas
     from windtunnel.sim.disruptions import Disruptions
     from windtunnel.sim.problem import Problem
     from windtunnel.site.conditions import Conditions
+    from windtunnel.site.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -33,18 +40,21 @@ class Around:
         slowdown: how jobs slow each other; None = not at all.
         governing: the model and policies of power; None = it has none.
         decide_every: seconds between decisions; None = when something happens.
+        quotas: what virtual clusters may use; None = as much as there is, or the policy sees to it.
     """
 
     disruptions: Disruptions | None
     slowdown: Slowdown | None
     governing: Governing | None
     decide_every: float | None
+    quotas: Quotas | None
 
     def settings(self) -> dict[str, Any]:
         """Return it as plain data; policies of power tell themselves."""
         return {
             "disruptions": None if self.disruptions is None else self.disruptions.to_mapping(),
             "slowdown": None if self.slowdown is None else self.slowdown.to_mapping(),
+            "quotas": None if self.quotas is None else self.quotas.to_mapping()["queues"],
         }
 
     def extras(
@@ -56,10 +66,16 @@ class Around:
             SpecError: something does not go with the jobs or the cluster.
         """
         extra: dict[str, Any] = {}
+        scheduler = conditions.scheduler
+        if self.quotas is not None:
+            problem, extra["quotas"] = self._limits(problem, scheduler)
         if self.governing is not None and self.governing.acts:
+            whole = problem
             problem, extra["power"] = self.governing.plan(
-                problem, cluster, conditions.seed, conditions.scheduler.oversize
+                problem, cluster, conditions.seed, scheduler.oversize
             )
+            if self.quotas is not None and problem is not whole:
+                problem, extra["quotas"] = self._limits(problem, scheduler)
         if self.disruptions is not None:
             one_rack = checked_topology(conditions.scheduler.placement, cluster) == "rack-only"
             extra["disruptions"] = resolve(
@@ -74,6 +90,16 @@ class Around:
             notes += neighbours.notes
         return problem, extra, notes
 
+    def _limits(self, problem: Problem, scheduler: Scheduler) -> tuple[Problem, CohortQuotas]:
+        assert self.quotas is not None  # noqa: S101 - who calls has seen to it
+        return limits(
+            self.quotas,
+            problem,
+            label=scheduler.policy.label,
+            blocks=scheduler.blocking_limits,
+            oversize=scheduler.oversize,
+        )
+
 
 def around(conditions: Conditions, *, as_pool: bool) -> Around:
     """Return what was asked for, checked.
@@ -83,7 +109,8 @@ def around(conditions: Conditions, *, as_pool: bool) -> Around:
         as_pool: nodes are not distinguished.
 
     Raises:
-        SpecError: one of them needs nodes, or decisions are no time apart.
+        SpecError: one of them needs nodes, decisions are no time apart, or quotas are for a policy
+            that has limits of its own.
     """
     governing = governing_of(conditions)
     if governing is not None:
@@ -91,7 +118,33 @@ def around(conditions: Conditions, *, as_pool: bool) -> Around:
     site, interval = conditions.site, conditions.scheduler.decide_every
     if interval == 0:
         raise SpecError("decide_every", "found 0; expected seconds > 0.")
-    return Around(site.disruptions, site.slowdown, governing, interval)
+    quotas = quotas_of(conditions)
+    return Around(site.disruptions, site.slowdown, governing, interval, quotas)
+
+
+def quotas_of(conditions: Conditions) -> Quotas | None:
+    """Return the quotas that limit a run; None = none do, or its policy goes by them itself.
+
+    Raises:
+        SpecError: the policy has limits of its own, or no line that a job could hold up.
+    """
+    scheduler, policy = conditions.scheduler, conditions.scheduler.policy
+    quotas: Quotas | None = conditions.site.quotas
+    if scheduler.blocking_limits:
+        if quotas is None:
+            raise SpecError("blocking_limits", "there are no limits; expected quotas, too.")
+        if policy.tier == 3:  # noqa: PLR2004 - the tier's name
+            message = f"policy {quote(policy.label)} decides by itself: no job stands behind one."
+            raise SpecError("blocking_limits", message)
+    if quotas is None or isinstance(policy, Quota):
+        return None
+    if isinstance(policy, Kueue | Slurm):
+        message = f"policy {quote(policy.label)} has limits of its own; expected no quotas."
+        raise SpecError("quotas", message)
+    if scheduler.preemption == "quota_walk" and policy.preemptive:
+        message = "the walk knows one quota, that of all GPUs; expected preemption='feasible'."
+        raise SpecError("quotas", message)
+    return quotas
 
 
 def workload_of_jobs(table: pa.Table) -> TargetWorkload:

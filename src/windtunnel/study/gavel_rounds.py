@@ -67,6 +67,7 @@ _UNUSED_IN_LOOPS: dict[str, tuple[Any, ...]] = {
     "power_cap": (None,),
     "shift": (None,),
     "node_sleep": (None,),
+    "quotas": (None,),
 }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _OWN = ("until", "penalty", "models", "placement")
 _WITHOUT = (
     *("events", "decide_every", "disruptions", "slowdown"),
-    *("power", "power_cap", "shift", "node_sleep"),
+    *("power", "power_cap", "shift", "node_sleep", "quotas"),
 )
 #: Seconds of a tick.
 TICK = 60.0

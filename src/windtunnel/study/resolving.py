@@ -11,6 +11,8 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import label_of, resolve_placement
 from windtunnel.policies import resolve_policy
+from windtunnel.policies.quota import Quota
+from windtunnel.policies.quotas import Quotas
 from windtunnel.sim.contract import checked_queueing, rule_of_several
 from windtunnel.sim.disruptions import Disruptions, parse_disruptions
 from windtunnel.sim.disruptions.dated import disruptions_of
@@ -77,6 +79,9 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     """
     scheduler, site = conditions.scheduler, conditions.site
     policy, cluster = with_slurm(site, resolve_policy(scheduler.policy))
+    quotas = _quotas(site.quotas)
+    if quotas is not None and isinstance(policy, Quota):
+        policy = policy.with_quotas(quotas)
     queueing = rule_of_several(scheduler.queueing, policy) if several else scheduler.queueing
     checked_queueing(queueing, policy, scheduler.preemption)
     checked_estimates(scheduler.estimates, policy)
@@ -96,6 +101,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         cluster=parse_cluster(cluster) if isinstance(cluster, str) else cluster,
         slowdown=resolve_slowdown(site.slowdown),
         disruptions=_disruptions(site.disruptions),
+        quotas=quotas,
         **power,
     )
 
@@ -170,6 +176,21 @@ def _disruptions(given: Any) -> Disruptions | None:
     if not isinstance(chosen, Disruptions):
         raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
     return chosen
+
+
+def _quotas(given: Any) -> Quotas | None:
+    """Return the quotas of virtual clusters that a value stands for; None = there are none.
+
+    Raises:
+        SpecError: the file cannot be read, or it is no description of quotas.
+    """
+    if given is None or isinstance(given, Quotas):
+        return given
+    if isinstance(given, dict):
+        return Quotas.from_mapping(given, source="quotas")
+    if not isinstance(given, str | Path):
+        raise SpecError("quotas", f"found {quote(given)}; expected a file or a mapping.")
+    return Quotas.from_toml(given)
 
 
 def settings_of(

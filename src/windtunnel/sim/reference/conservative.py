@@ -6,6 +6,9 @@ all are promised anew in the queue's order, each with its own promise lifted fir
 until nothing moves. Where a promise's place is gone, because a job runs on past its expected end, a
 node is lost or preemption took it, it is made anew, perhaps later; the others stand.
 
+Who has to wait for quota (`windtunnel.sim.reference.quota_books`) holds no promise: it is lifted,
+and made anew once the quota suffices again.
+
 A start may be promised for a time at which nothing else happens; ``alarms`` has the next one. What
 waits for a job that runs on past its expected end rings no alarm: that job's end is an event.
 """
@@ -169,29 +172,112 @@ class Conservative(Backfilling):
         missed = any(promise.start < now for promise in self.promised.values())
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
         changed = state.changes != self._changes or wakes != self._wakes
-        if self._profile is None or late or missed or changed:
+        is_new = self._profile is None or late or missed or changed
+        broken: list[int] = []
+        if is_new:
             self._profile = Profile(self)
-            self._keep(waiting, now)
-            self._improve(waiting)
+            broken = self._keep(waiting, now)
         else:
             self._profile.forget(now)
-        for job in waiting:
-            if job not in self.promised:
-                self._promise(job, self._profile.earliest(job))
-        for job in waiting:
-            promise = self.promised[job]
-            if promise.start <= now:
-                self.start(job, promise.where)
-            elif state.watts is not None:
-                state.fit(job)  # notes whether it waits for power alone
+        if state.quotas is None:
+            self._promise_all(waiting, set(), broken, improves=is_new)
+            self._start_due(waiting, set())
+        else:
+            self._keep_within_quotas(waiting, broken, improves=is_new)
         self._changes, self._wakes = state.changes, wakes
         soonest = math.nextafter(now, math.inf) if late else now
         coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
         following = min(coming, default=math.inf)
         self.alarms[:] = [following] if following < math.inf else []
 
-    def _keep(self, waiting: list[int], now: float) -> None:
-        """Enter the promises that can be kept into the profile; make the others anew."""
+    def _promise_all(
+        self, waiting: list[int], held: set[int], broken: list[int], *, improves: bool
+    ) -> None:
+        """Promise the broken ones anew, improve all, and promise those who have no promise.
+
+        Args:
+            waiting: in their order.
+            held: of them those who have to wait for quota: they hold no promise.
+            broken: those whose promise was lifted.
+            improves: somebody may start earlier.
+        """
+        for job in (job for job in waiting if job in broken and job not in held):
+            self._promise(job, self._profile.earliest(job))
+        if improves:
+            self._improve(waiting)
+        for job in waiting:
+            if job not in self.promised and job not in held:
+                self._promise(job, self._profile.earliest(job))
+
+    def _start_due(self, waiting: list[int], held: set[int]) -> bool:
+        """Start those who were promised to by now; return if quotas kept one from it."""
+        state, refused = self.state, False
+        for job in waiting:
+            promise = self.promised.get(job)
+            if promise is None:
+                continue
+            if state.blocks and state.is_over(job):
+                self._lift(job)
+                return True
+            if promise.start > state.now:
+                if state.watts is not None:
+                    state.fit(job)  # notes whether it waits for power alone
+            elif state.quotas is None or self._may_keep(job, held):
+                self.start(job, promise.where)
+            else:
+                self._lift(job)
+                refused = True
+        return refused
+
+    # Quotas.
+
+    def _keep_within_quotas(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
+        """Promise and start until nobody else may: each start may use up what others need."""
+        refused = False
+        while True:
+            held = self._held(waiting)
+            out = [job for job in waiting if job in self.promised and not self._may_keep(job, held)]
+            rises = refused or any(self.promised[job].start < math.inf for job in out)
+            for job in out:
+                self._lift(job)
+            if rises:
+                never = [job for job, promise in self.promised.items() if promise.start == math.inf]
+                for job in never:
+                    self._lift(job)
+                out += never
+            self._promise_all(waiting, held, [*broken, *out], improves=improves or rises)
+            running = len(self.state.running)
+            refused = self._start_due(waiting, held)
+            if not refused and len(self.state.running) == running:
+                return
+            waiting = [job for job in waiting if job in self.state.waiting]
+            broken, improves = [], False
+
+    def _held(self, waiting: list[int]) -> set[int]:
+        """Return those who have to wait for quota, and where that blocks, all behind the first."""
+        held = [number for number, job in enumerate(waiting) if self.state.is_over(job)]
+        if held and self.state.blocks:
+            return set(waiting[held[0] :])
+        return {waiting[number] for number in held}
+
+    def _may_keep(self, job: int, held: set[int]) -> bool:
+        """Return whether quotas let a job keep its promise: on the GPU type that it is bound to."""
+        quotas, where = self.state.quotas, self.promised[job].where
+        if quotas is None:
+            return True
+        if job in held or self.state.is_over(job):
+            return False
+        if not quotas.binds or not quotas.amount[job]:
+            return True
+        return bool(where) and quotas.allows_on(job, where, None)
+
+    def _lift(self, job: int) -> None:
+        self._profile.change(job, self.promised.pop(job), -1)
+
+    # Promises.
+
+    def _keep(self, waiting: list[int], now: float) -> list[int]:
+        """Enter the promises that can be kept into the profile; return whose were lifted."""
         broken = []
         for job in waiting:
             old = self.promised.pop(job, None)
@@ -202,8 +288,7 @@ class Conservative(Backfilling):
                 self._promise(job, kept)
             else:
                 broken.append(job)
-        for job in broken:
-            self._promise(job, self._profile.earliest(job))
+        return broken
 
     def _improve(self, waiting: list[int]) -> None:
         """Promise everybody anew in order, only ever earlier, until nothing moves."""

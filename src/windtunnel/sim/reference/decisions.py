@@ -227,7 +227,17 @@ class Deciding(Decisions):
 
     def affords_beside(self, job: int, other: int) -> bool:
         """Return whether there is power for a job where another runs."""
-        return self.state.affords(job, self.state.where(other))
+        return self.state.has_power(job, self.state.where(other))
+
+    def allows_beside(self, job: int, other: int) -> bool:
+        """Return whether a job's quota suffices for it where another runs."""
+        quotas = self.state.quotas
+        return quotas is None or quotas.allows_on(job, self.state.where(other), None)
+
+    def is_over(self, job: int) -> bool:
+        """Return whether a job's queue has no quota left for what it asks for."""
+        quotas = self.state.quotas
+        return quotas is not None and quotas.is_over(job)
 
     # Elastic runs.
 

@@ -108,6 +108,8 @@ class Easy(Backfilling):
         for job in behind:
             where = state.fit(job)
             if where is None:
+                if state.blocks and state.is_over(job):
+                    return
                 continue
             if state.planned_stop(job, state.now) > shadow:
                 draw = state.draw(job, where)
@@ -122,11 +124,21 @@ class Easy(Backfilling):
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
         It is inf, and what is free now, where the head is never known to fit. With a preemptive
-        policy, running jobs ranked below the head count as free at once.
+        policy, running jobs ranked below the head count as free at once, as far as quotas let them
+        give way.
         """
+        at_once = self._below(head) if self.walk is not None else []
+        if self.state.quotas is None:
+            return self._shadow(head, at_once)
+        quotas = self.state.quotas
+        at_once = [job for job in at_once if quotas.may_give_way(head, job)]
+        with quotas.without(at_once):
+            return self._shadow(head, at_once)
+
+    def _shadow(self, head: int, at_once: list[int]) -> tuple[float, Any, int]:
+        """Return what `reserve` does, with those who count as free ``at_once``."""
         state = self.state
         free, drawn = state.free.copy(), state.floor_sum()
-        at_once = self._below(head) if self.walk is not None else []
         for job in at_once:
             drawn -= self.apply(free, "end", job)
         steps = groupby(self.events(at_once), key=lambda event: event[0])

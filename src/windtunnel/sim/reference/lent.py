@@ -111,6 +111,7 @@ class Lent(State):
             shown.restore(node)
         needed: dict[int, None] = {}
         hopeless: set[int] = set()
+        taken: list[tuple[int, Where]] = []
         for job in self.waiting:
             if self.class_of[job] in hopeless:
                 continue
@@ -119,7 +120,13 @@ class Lent(State):
                 hopeless.add(self.class_of[job])
                 continue
             shown.take(where, self.demand[job])
+            if self.quotas is not None:
+                self.quotas.try_out(job, where, 1)
+                taken.append((job, where))
             needed |= {node: None for node, _ in where if node in nodes}
+        if self.quotas is not None:
+            for job, where in taken:
+                self.quotas.try_out(job, where, -1)
         return list(needed)
 
     def floor(self, job: int) -> int:

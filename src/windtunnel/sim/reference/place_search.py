@@ -1,4 +1,4 @@
-"""`PlaceSearch`: where a job would go, as far as what is free to it and power let it."""
+"""`PlaceSearch`: where a job would go, as far as what is free to it, power and quotas let it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.parts import reserved_first
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.power.watts import Watts
+from windtunnel.sim.reference.quota_books import QuotaBooks
 from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class PlaceSearch:
-    """The free state of a run, reservations and power; `State` is one.
+    """The free state of a run, reservations, power and quotas; `State` is one.
 
     Attributes:
         plan: outages, checkpoints and reservations; None = none.
         watts: what jobs draw, under a power cap; None = there is none.
         works: what each job of an elastic run is; None = it is none.
+        quotas: who may use how much, where quotas limit any policy; None = they do not.
         plans: the rule plans with estimates: nobody starts where a planned hold comes before.
         demand: what each job asks for; an elastic one, the option that its user asked for.
         access: the reservations that each job may use.
@@ -59,8 +61,13 @@ class PlaceSearch:
             self.demand = [work.requested for work in elastic.works]
             asked = [(option.shape, option.num_cpus, option.nodes) for option in self.demand]
         kinds = [0] * len(self.gpus) if self.watts is None else self.watts.kind_of
+        self.quotas: QuotaBooks | None = None
+        claims: Any = [None] * len(self.gpus)
+        if rules.quotas is not None:
+            self.quotas = QuotaBooks(rules.quotas, problem, resizes=elastic is not None)
+            claims = zip(self.quotas.queue, self.quotas.amount, strict=True)
         numbers: dict[Any, int] = {}
-        what = zip(problem.demand_of.tolist(), self.access, kinds, asked, strict=True)
+        what = zip(problem.demand_of.tolist(), self.access, kinds, asked, claims, strict=True)
         self.class_of = [numbers.setdefault(key, len(numbers)) for key in what]
         self.holds: tuple[Hold, ...] = () if plan is None else plan.holds
         self.planned: list[tuple[float, int, int]] = [] if plan is None else plan.changes()
@@ -72,6 +79,7 @@ class PlaceSearch:
     ) -> tuple[Where | None, bool]:
         """Return where a job would go, and whether power alone is lacking.
 
+        Under quotas by GPU type it is tried on one type after the other of which it has the quota.
         Where the placement's choice draws too much, it is asked again among the GPU types on which
         the whole job would not.
 
@@ -83,16 +91,42 @@ class PlaceSearch:
             is_open: what is free is what the job may use.
         """
         shown = free if is_open else self._seen(free, job, at)
-        where = self.put(shown, job, self.demand[job])
+        demands, lacks_power = [self.demand[job]], False
+        if self.quotas is not None:
+            demands = self.quotas.demands(job, self.demand[job])
+        for demand in demands:
+            where, lacks = self._search_as(demand, job, shown, spare)
+            if where is not None and self._has_quota(job, where, demand):
+                return where, False
+            lacks_power |= lacks
+        return None, lacks_power
+
+    def _search_as(
+        self, demand: Any, job: int, shown: Any, spare: int
+    ) -> tuple[Where | None, bool]:
+        where = self.put(shown, job, demand)
         if where is None or self.draw(job, where) <= spare:
             return where, False
         cheap = None
         if self.works is None and self.watts is not None:
-            cheap = self.watts.on_cheap_types(job, spare, self.demand[job])
+            cheap = self.watts.on_cheap_types(job, spare, demand)
         where = None if cheap is None else self.put(shown, job, cheap)
         if where is None or self.draw(job, where) > spare:
             return None, True
         return where, False
+
+    def _has_quota(self, job: int, where: Where, demand: Any) -> bool:
+        """Return whether a job's quota suffices for it as it would run somewhere."""
+        return self.quotas is None or self.quotas.allows_on(job, where, demand)
+
+    def is_over(self, job: int) -> bool:
+        """Return whether a job that does not fit has to wait for quota."""
+        return self.quotas is not None and self.quotas.is_over(job)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a job that has to wait for quota holds up those behind it."""
+        return self.quotas is not None and self.quotas.blocks
 
     def draw(self, job: int, where: Where) -> int:
         """Return the least that a job adds to the draw somewhere, nanowatts."""

@@ -8,7 +8,7 @@ from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.rules import Rule
@@ -28,6 +28,8 @@ class Feasible:
         self.state = state
         self._free: Any = None
         self._spare = 0
+        self._stopped: set[int] = set()
+        self._chosen: list[tuple[int, Where]] = []
 
     def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
         """Choose who runs, and let it be so.
@@ -44,42 +46,59 @@ class Feasible:
         state = self.state
         if not state.waiting:
             return []
-        ranked = rule.ranked([*state.running, *state.waiting])
         self._free, self._spare = state.free.copy(), state.spare
-        stopped: set[int] = set()
-        chosen: list[tuple[int, Where]] = []
-        refused: set[int] = set()
-        first: int | None = None
-        for number, job in enumerate(ranked):
-            if job in state.running and job not in stopped:
-                continue
-            if job in stopped and self._is_free(job):
-                self._take_back(job)
-                stopped.remove(job)
-                continue
-            below = [j for j in ranked[number + 1 :] if j in state.running and j not in stopped]
-            is_out = past_refused and state.class_of[job] in refused
-            where = None if is_out else self._fit_by_stopping(job, below, stopped)
-            if where is not None and job in stopped and self._is_free(job):
-                self._take_back(job)
-                stopped.remove(job)
-            elif where is not None:
-                self._free.take(where, state.demand[job])
-                self._spare -= state.draw(job, where)
-                chosen.append((job, where))
-            elif past_refused:
-                refused.add(state.class_of[job])
-            else:
-                first = job
-                break
-        _stop(rule, stopped)
-        for job, where in chosen:
+        self._stopped, self._chosen = set(), []
+        ranked = rule.ranked([*state.running, *state.waiting])
+        first = self._choose(ranked, past_refused=past_refused)
+        self._undo_quotas()
+        _stop(rule, self._stopped)
+        for job, where in self._chosen:
             rule.start(job, where)
         if first is None:
             return []
         return [first, *(job for job in rule.waiting() if job != first)]
 
-    def _fit_by_stopping(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
+    def _choose(self, ranked: list[int], *, past_refused: bool) -> int | None:
+        """Choose who runs; return the first that cannot, where the walk ends there."""
+        state, stopped = self.state, self._stopped
+        refused: set[int] = set()
+        for number, job in enumerate(ranked):
+            if job in state.running and job not in stopped:
+                continue
+            if job in stopped and self._is_free(job):
+                self._resume(job)
+                continue
+            below = [j for j in ranked[number + 1 :] if j in state.running and j not in stopped]
+            is_out = state.class_of[job] in refused
+            where = None if is_out else self._fit_by_stopping(job, below)
+            if where is not None:
+                self._take(job, where)
+                continue
+            refused.add(state.class_of[job])
+            is_over = self._is_over(job, below) or (is_out and not past_refused)
+            if is_over and state.blocks:
+                return None
+            if not is_over and not past_refused:
+                return job
+        return None
+
+    def _resume(self, job: int) -> None:
+        """Let a stopped job have its place back."""
+        self._take_back(job)
+        self._stopped.remove(job)
+
+    def _take(self, job: int, where: Where) -> None:
+        """Choose a job for a place; one that had it before was never stopped."""
+        if job in self._stopped and self._is_free(job):
+            self._resume(job)
+            return
+        self._free.take(where, self.state.demand[job])
+        self._spare -= self.state.draw(job, where)
+        if self.state.quotas is not None:
+            self.state.quotas.try_out(job, where, 1)
+        self._chosen.append((job, where))
+
+    def _fit_by_stopping(self, job: int, below: list[int]) -> Where | None:
         """Return where a job goes, the jobs below it that must be gone added to those stopped.
 
         None = nowhere, all as before.
@@ -87,21 +106,58 @@ class Feasible:
         before, spare = self._free.copy(), self._spare
         given: list[int] = []
         where = self._fit(job)
-        while where is None and len(given) < len(below):
-            given.append(below[-1 - len(given)])
-            self._give(given[-1])
+        for victim in self._in_turn(job, below):
+            if where is not None:
+                break
+            given.append(victim)
+            self._give(victim)
             where = self._fit(job)
         if where is None:
+            for victim in given:
+                self._take_back(victim)
             self._free, self._spare = before, spare
             return None
         for victim in reversed(given):
             self._take_back(victim)
             if self._fit(job) is None:
                 self._give(victim)
-                stopped.add(victim)
+                self._stopped.add(victim)
                 if self.state.recorder is not None:
                     self.state.recorder.causer[victim] = job
         return self._fit(job)
+
+    def _in_turn(self, job: int, below: list[int]) -> Iterator[int]:
+        """Yield who may be asked to give way for a job, the lowest rank first.
+
+        Under quotas first those of other queues that use more than their nominal quota, each as
+        long as it does.
+        """
+        quotas = self.state.quotas
+        if quotas is None:
+            yield from reversed(below)
+            return
+        queue = quotas.queue
+        for victim in reversed(below):
+            if queue[victim] != queue[job] and quotas.may_give_way(job, victim):
+                yield victim
+        yield from (victim for victim in reversed(below) if queue[victim] == queue[job])
+
+    def _is_over(self, job: int, below: list[int]) -> bool:
+        """Return whether a job would wait for quota though all gave way who may."""
+        quotas = self.state.quotas
+        if quotas is None:
+            return False
+        with quotas.without([victim for victim in below if quotas.may_give_way(job, victim)]):
+            return quotas.is_over(job)
+
+    def _undo_quotas(self) -> None:
+        """Let the books be as before: those stopped still run, and nobody was started yet."""
+        if self.state.quotas is None:
+            return
+        for job, where in self._chosen:
+            self.state.quotas.try_out(job, where, -1)
+        for job in self._stopped:
+            self.state.quotas.put(job)
 
     def _fit(self, job: int) -> Where | None:
         where, lacks_power = self.state.search(job, self._free, self.state.now, self._spare)
@@ -112,15 +168,21 @@ class Feasible:
         """Return whether the place that a stopped job had is free."""
         state, free = self.state, self.state.opened(self._free, job)
         enough = state.watts is None or state.floors[job] <= self._spare
+        if state.quotas is not None and job in state.quotas.used:
+            enough = enough and state.quotas.allows(job, *state.quotas.used[job])
         return enough and bool(free.fits(state.running[job].where, state.demand[job]))
 
     def _give(self, job: int) -> None:
         self._free.give(self.state.running[job].where, self.state.demand[job])
         self._spare += self.state.floors.get(job, 0)
+        if self.state.quotas is not None:
+            self.state.quotas.lift(job)
 
     def _take_back(self, job: int) -> None:
         self._free.take(self.state.running[job].where, self.state.demand[job])
         self._spare -= self.state.floors.get(job, 0)
+        if self.state.quotas is not None:
+            self.state.quotas.put(job)
 
 
 class QuotaWalk:

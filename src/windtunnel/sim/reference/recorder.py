@@ -8,7 +8,7 @@ What a verdict means (`windtunnel.sim.verdicts` has the numbers):
 * ``WOULD_DELAY``: it fits; but somebody was promised a start that it would delay. Under
   conservative backfilling the soonest promised of the others is named.
 * ``POWER``: it fits, and draws more than may be drawn.
-* ``LIMIT``: it fits, and its queue's quota is used up.
+* ``LIMIT``: its queue's quota is used up; under the policy ``quota``: and it fits.
 * ``CHOICE``: the policy decides all by itself, and has not chosen it.
 * ``INTERVAL``: it came when no decision was made.
 
@@ -106,26 +106,31 @@ class Recorder:
             return self.scheduler.head
         if self.school != "strict":
             return -1
-        return next(iter(self.scheduler.waiting()), -1)  # type: ignore[union-attr]
+        waiting = self.scheduler.waiting()  # type: ignore[union-attr]
+        return next((job for job in waiting if not self.state.is_over(job)), -1)
 
     def _verdict(self, job: int, head: int) -> _Verdict:
         """Return (verdict, blocker, promise)."""
         if job == head:
             return self._of_head(job)
         if self.school == "strict":
+            if self._alone(job) == LIMIT and self.state.quotas is not None:
+                return LIMIT, -1, math.inf
             return BEHIND, head, math.inf
         if self.school == "choice":
             return CHOICE, -1, math.inf
         return self._tried(job, head)
 
     def _tried(self, job: int, head: int) -> _Verdict:
-        if self.school == "skip" and self.state.watts is None:
+        if self.school == "skip" and self.state.watts is None and self.state.quotas is None:
             return NO_ROOM, -1, math.inf
         verdict = self._alone(job)
         if isinstance(self.scheduler, Conservative):
+            if job not in self.scheduler.promised:  # quotas keep it from one
+                return verdict, -1, math.inf
             promise = self.scheduler.promised[job].start
             return verdict, self._promised_first(job) if verdict == WOULD_DELAY else -1, promise
-        if verdict == WOULD_DELAY:
+        if verdict == WOULD_DELAY and head >= 0:
             return verdict, head, self._shadow(head)
         return verdict, -1, math.inf
 
@@ -143,6 +148,8 @@ class Recorder:
         state = self.state
         where, lacks_power = state.search(job, state.free, state.now, state.spare)
         if where is None:
+            if not lacks_power and state.is_over(job):
+                return LIMIT
             return POWER if lacks_power else NO_ROOM
         return LIMIT if self.school in {"limits", "skip"} else WOULD_DELAY
 

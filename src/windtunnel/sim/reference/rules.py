@@ -99,15 +99,21 @@ class Rule:
         self.state.begin(job, where)
 
     def start_in_order(self) -> list[int]:
-        """Start jobs up to the first that does not fit; return it, and those behind it."""
+        """Start jobs up to the first that does not fit; return it, and those behind it.
+
+        One that has to wait for quota is passed over, or nobody is returned where that blocks.
+        """
         if self.walk is not None:
             return self.walk(self, past_refused=False)
         waiting = self.waiting()
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
-            if where is None:
+            if where is not None:
+                self.start(job, where)
+            elif not self.state.is_over(job):
                 return waiting[number:]
-            self.start(job, where)
+            elif self.state.blocks:
+                return []
         return []
 
 
@@ -131,3 +137,5 @@ class Skip(Rule):
             where = self.state.fit(job)
             if where is not None:
                 self.start(job, where)
+            elif self.state.blocks and self.state.is_over(job):
+                return

@@ -138,6 +138,8 @@ class State(PlaceSearch):
         heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
+        if self.quotas is not None:
+            self.quotas.begin(job, place.where, place.demand)
         if self.counts_nodes:
             self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
@@ -157,6 +159,8 @@ class State(PlaceSearch):
         place.jobs.remove(job)
         if not place.jobs:
             self.free.give(place.where, place.demand)
+        if self.quotas is not None:
+            self.quotas.end(job)
         if self.pace is not None:
             self.pace.leave(job)
         self.book(stay, now, completes=completes, loses=loses)
@@ -357,6 +361,14 @@ class State(PlaceSearch):
         return max(self.budget, 0) - self.floor_sum()
 
     def affords(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:
+        """Return whether there is power and quota for a job, with the other jobs gone."""
+        if self.quotas is not None:
+            with self.quotas.without(without):
+                if not self.quotas.allows_on(job, where, None):
+                    return False
+        return self.has_power(job, where, without)
+
+    def has_power(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:
         """Return whether there is power for a job, with the other jobs gone."""
         floors = self.floors
         spared = sum(floors.get(other, 0) for other in without)

@@ -1,0 +1,163 @@
+"""`QuotaBooks`: who uses how much of whose quota, where quotas limit a run under any policy.
+
+A job starts only where its queue's quota of the GPU type suffices; quotas that tell no types apart
+are of one flavor. A queue with nominal quota N keeps what it does not lend for itself, and puts the
+rest into its cohort; it may take what it keeps and does not use, and, up to its borrowing limit,
+what the whole cohort put in and does not use.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.cohort_order import CohortQuotas
+    from windtunnel.sim.problem import Problem
+
+#: Parts of a GPU that quotas are counted in.
+PARTS = 1_000_000
+
+
+class QuotaBooks:
+    """The books of a run.
+
+    Args:
+        quotas: what each queue has, and jobs ask of it.
+        problem: jobs and cluster.
+        resizes: jobs run in options: they use what they run on, not what they ask for.
+
+    Attributes:
+        blocks: a job that waits for quota holds up those behind it.
+        used: of each job that runs the flavor and the millionths of GPUs; both are numbers.
+        binds: jobs are tried on one GPU type after the other.
+    """
+
+    def __init__(self, quotas: CohortQuotas, problem: Problem, *, resizes: bool) -> None:
+        self.quotas, self.problem, self.resizes = quotas, problem, resizes
+        self.blocks, self.binds = quotas.blocks, quotas.by_type and not resizes
+        self.queue: list[int] = quotas.queue_of[quotas.line_of].tolist()
+        self.amount: list[int] = quotas.amount.tolist()
+        self.used: dict[int, tuple[int, int]] = {}
+        self.usage: list[list[int]] = [[0] * len(quotas.names) for _ in quotas.nominal]
+
+    # What quotas allow.
+
+    def available(self, queue: int, flavor: int) -> int:
+        """Return what a queue may still take of a flavor."""
+        q, usage = self.quotas, self.usage
+        nominal, kept = int(q.nominal[queue, flavor]), int(q.kept[queue, flavor])
+        used = usage[queue][flavor]
+        if q.cohort[queue] < 0:
+            return nominal - used
+        members = [n for n, cohort in enumerate(q.cohort) if cohort == q.cohort[queue]]
+        lent = sum(int(q.nominal[m, flavor] - q.kept[m, flavor]) for m in members)
+        lent -= sum(max(0, usage[m][flavor] - int(q.kept[m, flavor])) for m in members)
+        limit = int(q.limit[queue, flavor])
+        if limit >= 0:
+            lent = min(lent, nominal - kept - max(0, used - kept) + limit)
+        return max(0, kept - used) + lent
+
+    def allows(self, job: int, flavor: int, amount: int) -> bool:
+        """Return whether a job's queue may use so much more of a flavor."""
+        if not amount:
+            return True
+        queue = self.queue[job]
+        has = flavor >= 0 and bool(self.quotas.has[queue, flavor])
+        return has and amount <= self.available(queue, flavor)
+
+    def demands(self, job: int, asked: Any) -> list[Any]:
+        """Return what a job may be tried as now, in order: what it asks for, or that on a type.
+
+        None is there where it has to wait for quota.
+        """
+        line = int(self.quotas.line_of[job])
+        flavors = self.quotas.flavors[line].tolist()
+        if self.resizes:
+            return [asked]
+        fits = zip(flavors, self.quotas.fits[line].tolist(), strict=True)
+        allowed = [fit for f, fit in fits if f >= 0 and self.allows(job, f, self.amount[job])]
+        if self.binds:
+            return [self.quotas.demands[fit] for fit in allowed]
+        return [asked] if allowed else []
+
+    def is_over(self, job: int) -> bool:
+        """Return whether a waiting job has to wait for quota."""
+        return not self.demands(job, None)
+
+    def allows_on(self, job: int, where: Where, demand: Any) -> bool:
+        """Return whether a job's quota suffices for it as it would run somewhere."""
+        return self.allows(job, self._flavor(where), self._amount(job, where, demand))
+
+    def may_give_way(self, job: int, running: int) -> bool:
+        """Return whether a running job may be stopped for another, as far as quotas go.
+
+        It is of the same queue, or of one that uses more than its nominal quota.
+        """
+        queue = self.queue[running]
+        if queue == self.queue[job]:
+            return True
+        if running not in self.used:
+            return False
+        flavor, _ = self.used[running]
+        return self.usage[queue][flavor] > int(self.quotas.nominal[queue, flavor])
+
+    def _flavor(self, where: Where) -> int:
+        """Return the flavor of the nodes of a place; -1 = of several, or of one without quota."""
+        if not self.quotas.by_type:
+            return 0
+        names = {self.problem.types[node] or "" for node, _ in where}
+        known = self.quotas.names
+        return known.index(names.pop()) if len(names) == 1 and names <= set(known) else -1
+
+    def _amount(self, job: int, where: Where, demand: Any) -> int:  # noqa: ARG002 - see below
+        if not self.resizes:
+            return self.amount[job]
+        return sum(grant for _, grant in where) * PARTS  # options are of whole GPUs
+
+    # The books.
+
+    def begin(self, job: int, where: Where, demand: Any) -> None:
+        """Book a job that starts."""
+        amount = self._amount(job, where, demand)
+        if amount:
+            self.used[job] = self._flavor(where), amount
+            self._use(job, 1)
+
+    def end(self, job: int) -> None:
+        """Book a job that leaves its GPUs."""
+        if job in self.used:
+            self._use(job, -1)
+            del self.used[job]
+
+    def _use(self, job: int, sign: int) -> None:
+        flavor, amount = self.used[job]
+        self.usage[self.queue[job]][flavor] += sign * amount
+
+    def lift(self, job: int) -> None:
+        """Let a running job's quota be free for now."""
+        if job in self.used:
+            self._use(job, -1)
+
+    def put(self, job: int) -> None:
+        """Let a running job use its quota again."""
+        if job in self.used:
+            self._use(job, 1)
+
+    @contextmanager
+    def without(self, jobs: Iterable[int]) -> Iterator[None]:
+        """Let the quota of some running jobs be free for a while."""
+        gone = [job for job in jobs if job in self.used]
+        for job in gone:
+            self._use(job, -1)
+        yield
+        for job in gone:
+            self._use(job, 1)
+
+    def try_out(self, job: int, where: Where, sign: int) -> None:
+        """Let a job that is to start there use its quota (1) for now, or no more (-1)."""
+        if self.amount[job]:
+            self.usage[self.queue[job]][self._flavor(where)] += sign * self.amount[job]

@@ -1,0 +1,200 @@
+"""Quotas as a limit of any policy: hand-worked runs, on both engines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import windtunnel as wt
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies import Quota
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ENGINES = pytest.mark.parametrize("engine", ["compiled", "reference"])
+#: Two virtual clusters of four GPUs that lend each other nothing, and all.
+APART = {"queues": [{"vc": vc, "nominal_quota": 4} for vc in "ab"]}
+LENT = {"queues": [{"vc": vc, "nominal_quota": 4, "cohort": "all"} for vc in "ab"]}
+
+
+def _jobs(*rows: tuple[float, float, float, str], **more: Sequence[Any]) -> dict[str, Any]:
+    """Return jobs of (submit time, duration, GPUs, virtual cluster); their estimates are right."""
+    columns = dict(
+        zip(
+            ("submit_time", "duration", "num_gpus", "vc"),
+            map(list, zip(*rows, strict=True)),
+            strict=True,
+        )
+    )
+    return {"estimate": columns["duration"], **columns, **{k: list(v) for k, v in more.items()}}
+
+
+def _starts(jobs: dict[str, Any], cluster: Any, policy: Any, **options: Any) -> list[float]:
+    found: list[float] = (
+        wt.simulate(jobs, cluster, policy, **options).table["start_time"].to_pylist()
+    )
+    return found
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "easy_sjbf", "conservative"])
+def test_who_waits_for_quota_blocks_nobody_or_all(engine: str, queueing: str) -> None:
+    jobs = _jobs((0, 100, 4, "a"), (1, 10, 1, "a"), (2, 10, 1, "b"))
+    given = {"queueing": queueing, "quotas": APART, "engine": engine}
+    assert _starts(jobs, "1x8", "fifo", **given) == [0, 100, 2]
+    assert _starts(jobs, "1x8", "fifo", blocking_limits=True, **given) == [0, 100, 100]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "easy_sjbf"])
+def test_the_head_is_the_first_with_quota(engine: str, queueing: str) -> None:
+    # a's second job waits for quota; b's first is the head, promised 100, and its second would
+    # delay it; a third one is short enough. At 100 a's job is first again, as it has the quota.
+    jobs = _jobs(
+        (0, 100, 3, "a"), (1, 50, 2, "a"), (2, 50, 4, "b"), (3, 120, 1, "b"), (4, 60, 1, "b")
+    )
+    given = {"queueing": queueing, "quotas": APART, "engine": engine}
+    assert _starts(jobs, "1x4", "fifo", **given) == [0, 100, 150, 200, 4]
+
+
+@ENGINES
+def test_a_promise_is_lifted_where_the_quota_is_used_up(engine: str) -> None:
+    # Both of a's jobs have the quota at 10, when the first of them takes it all: the second's
+    # promise is lifted, and b's job has its place.
+    jobs = _jobs((0, 10, 8, "b"), (1, 20, 4, "a"), (2, 20, 4, "a"), (3, 30, 4, "b"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": 4}, {"vc": "b", "nominal_quota": 8}]}
+    given = {"queueing": "conservative", "quotas": quotas, "engine": engine}
+    assert _starts(jobs, "2x4", "fifo", **given) == [0, 10, 30, 10]
+
+
+@ENGINES
+def test_what_is_lent_ends_at_the_borrowing_limit(engine: str) -> None:
+    limited = {"queues": [{**LENT["queues"][0], "borrowing_limit": 2}, LENT["queues"][1]]}
+    jobs = _jobs((0, 50, 4, "a"), (1, 50, 2, "a"), (2, 50, 2, "a"))
+    assert _starts(jobs, "1x8", "fifo", quotas=LENT, engine=engine) == [0, 1, 2]
+    assert _starts(jobs, "1x8", "fifo", quotas=limited, engine=engine) == [0, 1, 50]
+    assert _starts(jobs, "1x8", "fifo", quotas=APART, engine=engine) == [0, 50, 50]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
+def test_a_queue_within_its_quota_loses_nothing_to_another(engine: str, queueing: str) -> None:
+    """Of two running jobs of lower rank only the one that is borrowed for gives way."""
+    jobs = _jobs((0, 100, 4, "b"), (0, 100, 4, "a"), (1, 100, 2, "b"), (5, 10, 4, "a"))
+    jobs["priority"] = [2, 3, 1, 9]
+    given = {"queueing": queueing, "quotas": LENT, "engine": engine}
+    out = wt.simulate(jobs, "3x4", "priority-preemptive", **given)
+    # 8 GPUs of quota: b's second job waits for it. The urgent one is a's: its own job gives way,
+    # though b's ranks lower, as b is within its quota.
+    assert out.table["num_preemptions"].to_pylist() == [0, 1, 0, 0]
+    assert out.table["start_time"].to_pylist()[3] == 5
+
+
+@ENGINES
+def test_borrowers_give_way_first(engine: str) -> None:
+    """Though its own job ranks lower, that of the queue above its nominal quota is stopped."""
+    jobs = _jobs((0, 100, 2, "b"), (0, 100, 4, "b"), (1, 100, 2, "a"), (5, 10, 2, "a"))
+    jobs["priority"] = [3, 2, 1, 9]
+    out = wt.simulate(jobs, "2x4", "priority-preemptive", quotas=LENT, engine=engine)
+    assert out.table["num_preemptions"].to_pylist() == [0, 1, 0, 0]
+    assert out.table["start_time"].to_pylist() == [0, 0, 1, 5]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["skip", "easy", "conservative"])
+def test_quotas_by_type_bind_jobs_to_a_type(engine: str, queueing: str) -> None:
+    # A job that accepts any type goes to A first; with A's quota used up, to B, though A is free.
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"A": 2, "B": 4}}]}
+    jobs = _jobs((0, 50, 2, "a"), (1, 10, 2, "a"), (2, 10, 2, "a"), (3, 10, 2, "a"))
+    out = wt.simulate(jobs, "1x4:A,1x4:B", "fifo", queueing=queueing, quotas=quotas, engine=engine)
+    assert out.table["nodes"].to_pylist() == [[0], [1], [1], [1]]
+    assert out.table["start_time"].to_pylist() == [0, 1, 2, 11]
+
+
+class _Starts(wt.Policy):
+    """Starts all that wait on the first node, wherever they fit."""
+
+    name = "starter"
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        """Start all."""
+        for job in queue:
+            yield wt.Start(job, [(0, int(job.num_gpus))])
+
+
+@ENGINES
+def test_a_policy_that_decides_by_itself_is_told_of_the_quota(engine: str) -> None:
+    jobs = _jobs((0, 50, 4, "a"), (1, 10, 2, "a"))
+
+    def greedy(now: float, queue: Any, cluster: Any) -> None:
+        for job in queue:
+            cluster.start(job)
+
+    assert _starts(jobs, "1x8", greedy, quotas=APART, engine=engine) == [0, 50]
+    with pytest.raises(PolicyError, match="the quota of 'a' does not suffice") as caught:
+        wt.simulate(jobs, "1x8", _Starts(), quotas=APART, engine=engine)
+    assert "t=1 s" in str(caught.value)
+
+
+@ENGINES
+def test_rounds_and_elastic_jobs_keep_to_quotas(engine: str) -> None:
+    """Whatever is chosen: what is offered no place waits for the next round, or decision."""
+    jobs = _jobs(*[(0, 500, 2, "a")] * 3, *[(0, 500, 4, "b")] * 2)
+    for policy in ("gavel:max_min_fairness", "shockwave:market", "morphling", "pollux:sia"):
+        out = wt.simulate(jobs, "1x8:v100", policy, quotas=APART, engine=engine)
+        assert set(out.table["status"].to_pylist()) == {"finished"}
+        stays = out.segments.to_pylist()
+        for now in {one["start"] for one in stays}:
+            held = [one for one in stays if one["start"] <= now < one["end"]]
+            for vc in "ab":
+                own = (one["num_gpus"] for one in held if jobs["vc"][one["row"]] == vc)
+                assert sum(own) <= 4
+
+
+def test_why_jobs_wait() -> None:
+    jobs = _jobs((0, 50, 4, "a"), (1, 10, 2, "a"), (2, 10, 2, "b"))
+    for queueing in ("strict", "skip", "easy", "conservative"):
+        out = wt.simulate(jobs, "1x8", "fifo", queueing=queueing, quotas=APART, record=True)
+        of_one = [row["verdict"] for row in out.decisions.to_pylist() if row["row"] == 1]
+        assert of_one == ["limit", "started", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "given", "message"),
+    [
+        ("slurm", {"quotas": APART}, "limits of its own"),
+        ("srtf", {"quotas": APART, "preemption": "quota_walk"}, "one quota, that of all GPUs"),
+        ("fifo", {"blocking_limits": True}, "there are no limits"),
+        ("morphling", {"quotas": APART, "blocking_limits": True}, "no job stands behind"),
+        ("fifo", {"quotas": 7}, "expected a file or a mapping"),
+        ("fifo", {"quotas": {"queues": []}}, "at least one queue"),
+        (Quota({"a": 4}), {"quotas": APART}, "given twice"),
+        ("gavel:fifo:mechanism=ideal", {"quotas": APART}, "quotas"),
+    ],
+)
+def test_what_is_refused(policy: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        wt.simulate(_jobs((0, 1, 1, "a")), "2x4", policy, **given)
+
+
+def test_jobs_without_the_quota_are_refused_or_rejected() -> None:
+    jobs = _jobs((0, 1, 1, "a"), (0, 1, 5, "a"), (0, 1, 1, "c"))
+    with pytest.raises(PolicyError, match="quota"):
+        wt.simulate(jobs, "2x4", "fifo", quotas=APART)
+    out = wt.simulate(jobs, "2x4", "fifo", quotas=APART, oversize="reject")
+    assert out.table["status"].to_pylist() == ["finished", "rejected", "rejected"]
+    more, none = out.table["reason"].to_pylist()[1:]
+    assert "allows 4 at most" in more
+    assert "'c' has no quota" in none
+
+
+def test_what_a_run_notes() -> None:
+    strict = {"queues": [{**queue, "queueing_strategy": "StrictFIFO"} for queue in APART["queues"]]}
+    out = wt.simulate(_jobs((0, 1, 1, "a")), "2x4", "sjf", quotas=strict)
+    assert any("queueing_strategy" in note for note in out.notes)
+    assert any("vc 'b'" in note for note in out.notes)
+    assert out.settings["quotas"][0]["vc"] == "a"
+    own = wt.simulate(_jobs((0, 1, 1, "a")), "2x4", "quota", quotas=strict)
+    assert not any("queueing_strategy" in note for note in own.notes)
