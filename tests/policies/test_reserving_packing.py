@@ -52,6 +52,28 @@ def test_high_gpu_jobs_are_tried_first() -> None:
     assert flown(rows, one) == [(0, 0), (20, 0), (10, 0)]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("cluster", ["2x4", "pool:8"])
+def test_gpus_without_a_type_are_of_one(cluster: str, engine: str) -> None:
+    """The schedule is that of the same GPUs with a name, and there is nothing to try next."""
+    jobs = {
+        "submit_time": [0, 1, 2, 3, 4],
+        "duration": [10, 10, 10, 10, 5],
+        "num_gpus": [4, 4, 1, 4, 2],
+    }
+    runs = [
+        wt.simulate(jobs, text, "reserving-packing", engine=engine)
+        for text in (cluster, f"{cluster}:V100")
+    ]
+    columns = ("start_time", "end_time", "nodes")
+    assert len({str([run.table[name].to_pylist() for name in columns]) for run in runs}) == 1
+    # By hand: the two first fill all. At 10 job 3 (4 GPUs) goes before job 2 (1 GPU), which came
+    # first; the job of 2 GPUs and job 2 share what is free at 11.
+    assert runs[0].table["start_time"].to_pylist() == [0, 1, 11, 10, 11]
+    assert runs[0].settings["parameters"]["types"] == ""
+    assert "all GPUs are alike" in runs[0].notes[-1]
+
+
 def test_jobs_without_gpus_go_anywhere() -> None:
     assert flown([(0, 10, 4, None, 1.0), (1, 5, 0, "V100", 1.0)])[1] == (1, None)
 
@@ -130,8 +152,7 @@ def test_the_default_score_is_the_number_of_gpus() -> None:
 @pytest.mark.parametrize(
     ("cluster", "text", "message"),
     [
-        ("2x4", "reserving-packing", "tells no GPU types apart"),
-        ("pool:4", "reserving-packing", "tells no GPU types apart"),
+        ("1x4,1x4:T4", "reserving-packing", "how strong are the GPUs without a type, beside T4"),
         ("1x4:X1,1x4:T4", "reserving-packing", "how strong is GPU type 'X1'"),
         ("1x4:V100,1x4:T4", "reserving-packing:types=V100/A100", "lacks the cluster's 'T4'"),
         ("1x4:V100", "reserving-packing:score=user", "no column of numbers"),

@@ -138,7 +138,6 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "a cluster without nodes": lambda cell: cell.placement == NO_NODES,
     "a cluster without nodes_per_rack": lambda cell: not cell.has_racks,
     "a cluster without cpus": lambda cell: not cell.has_cores,
-    "a cluster without GPU types": lambda cell: cell.placement == NO_NODES,
     "sharing=pooled": _option("sharing"),
     "sharing": _option("sharing"),
     "preemption=quota_walk": _option("preemption"),
@@ -153,7 +152,6 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "slurm": lambda cell: cell.policy in SLURMS,
     "kueue": lambda cell: cell.policy in KUEUES,
     "blocking_limits": _option("blocking_limits"),
-    "reserving-packing": lambda cell: cell.policy == "reserving-packing",
     "tiresias": lambda cell: cell.policy == "tiresias",
     "sjf-estimate": lambda cell: cell.policy == "sjf-estimate",
     "a trace without estimate": lambda cell: (

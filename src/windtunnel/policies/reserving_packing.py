@@ -60,7 +60,8 @@ class ReservingPacking(PerRun):
             that the job asks for, all tasks together (its parallelism). Unknown counts as low.
         threshold: a job whose score is above it is a high-GPU job.
         types: GPU types from strong to weak, joined by ``/`` or as a sequence; None = by peak
-            memory bandwidth (`BANDWIDTH`), for the types that are in that table.
+            memory bandwidth (`BANDWIDTH`), for the types that are in that table. A cluster that
+            tells no types apart has one, and nothing to rank.
         attempt: seconds for which a plan is tried before the next one is, too, counted from when
             the job arrives; one number, or one a step (the last one holds for all further steps).
 
@@ -91,9 +92,9 @@ class ReservingPacking(PerRun):
         """Return the policy at work on these jobs.
 
         Raises:
-            PolicyError: the cluster tells no GPU types apart, or has types whose strength is not
-                known or not given; the jobs have no such column of numbers; or a job needs GPUs of
-                several types together.
+            PolicyError: the cluster has types whose strength is not known or not given, or some
+                GPUs without a type beside others; the jobs have no such column of numbers; or a job
+                needs GPUs of several types together.
         """
         order = self._order(problem)
         return _Packing(
@@ -109,25 +110,34 @@ class ReservingPacking(PerRun):
         last = len(self.attempts) - 1
         return float(sum(self.attempts[min(k, last)] for k in range(step)))
 
-    def _order(self, problem: Problem) -> tuple[str, ...]:
+    def _order(self, problem: Problem) -> tuple[str | None, ...]:
+        """Return the cluster's GPU types from strong to weak; GPUs without a type are of one.
+
+        Raises:
+            PolicyError: how strong a type is, is not known, or not given.
+        """
         present = dict.fromkeys(
-            kind
-            for kind, size in zip(problem.types, problem.sizes.tolist(), strict=True)
-            if size and kind is not None
+            kind for kind, size in zip(problem.types, problem.sizes.tolist(), strict=True) if size
         )
-        if not present:
-            message = "the cluster tells no GPU types apart; name them, as in 8x8:V100,8x8:T4"
+        named = [kind for kind in present if kind is not None]
+        if not named:
+            return (None,)
+        if None in present:
+            message = (
+                f"how strong are the GPUs without a type, beside {'/'.join(named)}? Name the types "
+                "of all, as in 8x8:V100,8x8:T4"
+            )
             raise PolicyError(self.label, message)
         if self.types is None:
-            unknown = [kind for kind in present if kind not in BANDWIDTH]
+            unknown = [kind for kind in named if kind not in BANDWIDTH]
             if unknown:
                 message = (
                     f"how strong is GPU type {quote(unknown[0])}? Give the cluster's types from "
-                    f"strong to weak: types={'/'.join(present)} (in the right order)"
+                    f"strong to weak: types={'/'.join(named)} (in the right order)"
                 )
                 raise PolicyError(self.label, message)
-            return tuple(sorted(present, key=lambda kind: -BANDWIDTH[kind]))
-        for kind in present:
+            return tuple(sorted(named, key=lambda kind: -BANDWIDTH[kind]))
+        for kind in named:
             if kind not in self.types:
                 message = f"types={'/'.join(self.types)} lacks the cluster's {quote(kind)}"
                 raise PolicyError(self.label, message)
@@ -167,7 +177,7 @@ class _Packing(Policy):
 
     Args:
         policy: the parameters.
-        order: the cluster's GPU types from strong to weak.
+        order: the cluster's GPU types from strong to weak; None = the one it does not name.
         types_of: GPU types that hold jobs of each demand class; None = it needs no GPU.
         scores: Float array (n,), efficiency score of each job of the table; NaN = unknown.
         demand_of: demand class of each flown job, by arrival number.
@@ -176,7 +186,7 @@ class _Packing(Policy):
     def __init__(
         self,
         policy: ReservingPacking,
-        order: tuple[str, ...],
+        order: tuple[str | None, ...],
         types_of: Sequence[frozenset[str | None] | None],
         scores: np.ndarray,
         demand_of: Sequence[int],
@@ -197,7 +207,7 @@ class _Packing(Policy):
         self.parameters = {
             "score": policy.score,
             "threshold": policy.threshold,
-            "types": "/".join(order),
+            "types": "/".join(kind for kind in order if kind is not None),
             "attempt": "/".join(f"{step:g}" for step in policy.attempts),
         }
 
@@ -207,12 +217,17 @@ class _Packing(Policy):
         low = sum(self._kind_of.values())
         high = len(self._kind_of) - low
         given = self.parameters
-        note = (
+        jobs = (
             f"{self.label}: {high:,} high-GPU jobs ({given['score']} above {given['threshold']:g}) "
-            f"and {low:,} others; GPU types from strong to weak {given['types']}, each tried for "
-            f"{given['attempt']} s before the next."
+            f"and {low:,} others"
         )
-        return (note,)
+        types = "the cluster tells no GPU types apart, so all GPUs are alike to it."
+        if given["types"]:
+            types = (
+                f"GPU types from strong to weak {given['types']}, each tried for "
+                f"{given['attempt']} s before the next."
+            )
+        return (f"{jobs}; {types}",)
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Wake]:
         """Yield who starts: high-GPU jobs first, then by arrival; who does not fit is passed by."""
