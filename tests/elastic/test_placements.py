@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.report.level_rows import level_tables
 
 #: Three racks of two nodes of four GPUs.
 RACKS = wt.ClusterSpec((wt.NodeType(6, 4, "A", nodes_per_rack=2),))
@@ -85,3 +86,103 @@ def test_what_an_option_says_itself_is_refused() -> None:
         nodes([1], "best_fit:gang=fill")
     with pytest.raises(wt.errors.SpecError, match="nodes_per_rack"):
         nodes([1], "best_fit:topology=rack", "2x4")
+
+
+#: 2 blocks of 2 racks of 2 nodes of 4 GPUs.
+LEVELS = "block=4,rack=2"
+
+
+def in_tree(jobs: dict[str, list[Any]], **options: Any) -> list[tuple[float | None, Any]]:
+    """Return start and nodes of jobs, the same on both engines."""
+    given: dict[str, Any] = {"placement": "tree", "penalty": 0.0, "until": 500, **options}
+    found = []
+    for engine in ("compiled", "reference"):
+        out = wt.simulate(jobs, "8x4", "fixed-plan", topology=LEVELS, engine=engine, **given)
+        starts, where = (out.table[name].to_pylist() for name in ("start_time", "nodes"))
+        found.append(list(zip(starts, where, strict=True)))
+    assert found[0] == found[1]
+    return found[0]
+
+
+def test_pieces_of_unlike_size_lie_in_the_domain_that_is_required() -> None:
+    """6 GPUs are pieces of 4 and 2. Rack 0 has 3 + 0 GPUs left, so the empty rack 1 serves.
+
+    The next job of 6 finds 0 + 2 GPUs there, and goes on to rack 2; the job of 2 fills rack 1,
+    the tightest one with as many on a node.
+    """
+    jobs = {
+        "submit_time": [0, 1, 2, 3, 4],
+        "duration": [1000] * 5,
+        "num_gpus": [1, 4, 6, 6, 2],
+        "topology": [None, None, *["required:rack"] * 3],
+    }
+    assert in_tree(jobs) == [(0, [0]), (1, [1]), (2, [2, 3]), (3, [4, 5]), (4, [3])]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("required:rack", (None, [])),
+        ("required:block", (30, [5, 7])),
+        ("preferred:rack", (30, [5, 7])),
+        ("preferred:host", (30, [5, 7])),
+        ("unconstrained", (30, [3, 5])),
+        (None, (30, [3, 5])),
+    ],
+)
+def test_required_waits_and_preferred_goes_up(words: str | None, expected: Any) -> None:
+    """Nodes 3, 5 and 7 are free at 30: no rack holds two pieces of 4 GPUs, and block 1 does."""
+    jobs = {
+        "submit_time": [*range(8), 30],
+        "duration": [20 if node in (3, 5, 7) else 1000 for node in range(8)] + [10],
+        "num_gpus": [4] * 8 + [8],
+        "topology": [None] * 8 + [words],
+    }
+    assert in_tree(jobs)[-1] == expected
+    if words:
+        jobs["topology"] = [None] * 9
+        assert in_tree(jobs, topology_request=f"{words}@8")[-1] == expected
+
+
+def test_options_are_those_that_their_domain_holds() -> None:
+    """A job that asks for one host has no option of several nodes; one of 8 GPUs is refused."""
+    jobs = {"submit_time": [0], "duration": [9], "num_gpus": [8], "topology": ["required:host"]}
+    with pytest.raises(wt.SchemaError, match="of what its topology leaves it"):
+        in_tree(jobs)
+    table = wt.simulate(
+        jobs, "8x4", "fixed-plan", topology=LEVELS, placement="tree", oversize="reject"
+    ).table
+    assert table["status"].to_pylist() == ["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("placement", "words", "message"),
+    [
+        ("tree:balanced", None, "spreads pods of one size evenly"),
+        ("tree", "slice=rack/2", "slices are of pods of one size"),
+    ],
+)
+def test_what_counts_pods_of_one_size_is_refused(
+    placement: str, words: str | None, message: str
+) -> None:
+    jobs = {"submit_time": [0], "duration": [9], "num_gpus": [8], "topology": [words]}
+    with pytest.raises((wt.SpecError, wt.SchemaError), match=message):
+        in_tree(jobs, placement=placement)
+
+
+def test_no_request_without_a_tree() -> None:
+    jobs: dict[str, list[Any]] = {"submit_time": [0], "duration": [9], "num_gpus": [8]}
+    with pytest.raises(wt.SpecError, match="looks at no levels"):
+        in_tree(jobs, placement="best_fit", topology_request="required:rack")
+
+
+def test_what_requests_cost_is_not_known_of_elastic_jobs() -> None:
+    """Nor do pages ask for it; over how many domains jobs went they say."""
+    jobs = {"submit_time": [0], "duration": [9], "num_gpus": [8], "topology": ["required:rack"]}
+    out = wt.simulate(jobs, "8x4", "fixed-plan", topology=LEVELS, placement="tree")
+    with pytest.raises(wt.SpecError, match="elastic jobs"):
+        out.topology_losses()
+    (title, _), *others = level_tables({"run": out})
+    assert title == "Domains that jobs went over"
+    assert others == []
+    assert out.domains()["used"].to_pylist() == [1, 1, 2]

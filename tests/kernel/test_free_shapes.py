@@ -11,7 +11,9 @@ from free_runs import ACCESS, Run, assert_equal, seeded
 
 from windtunnel import kernel
 from windtunnel.cluster.free import EVERY_NODE, Demand
+from windtunnel.cluster.topology.request import TopologyRequest
 from windtunnel.placements.whole import BestFit
+from windtunnel.sim.elastic.domains import Domains
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.work import RigidOption
 
@@ -30,19 +32,39 @@ class Shapes(Oracle):
         return found
 
     def place(self, free: Any, option: Option) -> Any:
-        return free.place(option, option.allowed)
+        return free.place(option, option.allowed, option.request)
 
 
 class Option(RigidOption):
-    """An option with the nodes that it may use."""
+    """An option with the nodes that it may use, and what its job asks of the levels."""
 
     allowed = EVERY_NODE
+    request: TopologyRequest | None = None
 
 
-def option(shape: tuple[int, ...], num_cpus: int, allowed: int) -> Option:
+def option(
+    shape: tuple[int, ...], num_cpus: int, allowed: int, request: TopologyRequest | None
+) -> Option:
     found = Option(shape, num_cpus, 1.0)
     object.__setattr__(found, "allowed", allowed)
+    object.__setattr__(found, "request", request)
     return found
+
+
+def domains(rng: Any, count: int) -> Domains:
+    """Blocks of racks of so many nodes, in any order."""
+    order = rng.sample(range(count), count)
+    racks = [tuple(sorted(order[at : at + 3])) for at in range(0, count, 3)]
+    blocks = [sum(racks[at : at + 2], ()) for at in range(0, len(racks), 2)]
+    return Domains([blocks, racks], ("block", "rack"))
+
+
+#: What jobs ask of these levels.
+REQUESTS = (
+    *(None, TopologyRequest(unconstrained=True), TopologyRequest(preferred="block")),
+    *(TopologyRequest(required=name) for name in ("block", "rack", "rack")),
+    *(TopologyRequest(preferred="rack"),) * 2,
+)
 
 
 class ShapeRun(Run):
@@ -89,17 +111,21 @@ def both(seed: int) -> tuple[Any, Shapes, list[Any]]:
     cores = [rng.choice((None, 16_000, 96_000)) for _ in range(count)]
     plain = [Demand(gpus, 1, 0, EVERY_NODE, max(sizes), min(sizes), sum(sizes)) for gpus in (1, 9)]
     problem = SimpleNamespace(sizes=sizes, cpu_limits=(None,) * count, demands=plain)
-    mine = kernel.FreeShapes(problem, BestFit(), ACCESS, cores)
+    levels = domains(rng, count) if rng.random() < 0.7 else None
+    known = () if levels is None else levels.levels
+    mine = kernel.FreeShapes(problem, BestFit(), ACCESS, cores, None, known)
     demands: list[Any] = plain.copy()
     for _ in range(6):
         pieces = sorted(
             (rng.choice((1, 2, 4, 8)) for _ in range(rng.choice((1, 2, 3)))), reverse=True
         )
         allowed = EVERY_NODE if rng.random() < 0.6 else rng.getrandbits(count) | 1
-        demands.append(option(tuple(pieces), rng.choice((0, 3, 7, 40)), allowed))
-        kind = mine.add_shape(pieces, demands[-1].num_cpus, allowed)
+        request = rng.choice(REQUESTS) if levels else None
+        demands.append(option(tuple(pieces), rng.choice((0, 3, 7, 40)), allowed, request))
+        within = levels.within(request, len(pieces)) if levels else (-1, False)
+        kind = mine.add_shape(pieces, demands[-1].num_cpus, allowed, (), within)
         assert kind == len(demands) - 1
-    return mine, Shapes(Free(sizes, cores), BestFit(), ACCESS), demands
+    return mine, Shapes(Free(sizes, cores, None, levels), BestFit(), ACCESS), demands
 
 
 def same_cores(mine: Any, plain: Shapes) -> None:

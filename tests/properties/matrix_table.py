@@ -133,6 +133,10 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "placement=fgd": _placed("fgd"),
     "placement=tree": _placed("tree"),
     "placement=gpu_packing": _placed("gpu_packing"),
+    "tree:balanced": lambda cell: cell.placement == "tree:balanced",
+    "slice=… in topology": lambda cell: any(
+        "slice=" in words for words in cell.jobs.get("topology", ()) if words
+    ),
     "gang=fill": lambda cell: "gang=fill" in cell.placement,
     "topology": lambda cell: "topology=" in cell.placement,
     "a cluster without nodes": lambda cell: cell.placement == NO_NODES,

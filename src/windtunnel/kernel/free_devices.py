@@ -240,15 +240,6 @@ class FreeDevices(FreeOnNodes):
         self._draw()
         return device_best(self.search, kind, 1)
 
-    @compiled
-    def look_in_rack(self, rack: cython.int) -> cython.void:
-        """Let the search look past all nodes in sight that are not in a rack."""
-        for other in range(self.cluster.racks):
-            if other != rack:
-                for at in range(self.cluster.rack_begin[other], self.cluster.rack_begin[other + 1]):
-                    which = self.cluster.rack_node[at]
-                    self.state.look_past(which)
-
     # Changing.
 
     @compiled

@@ -13,6 +13,7 @@ from windtunnel.kernel.free_devices import FreeDevices
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.shape_domains import ShapeDomains
 from windtunnel.kernel.shape_kinds import ShapeKinds
 
 #: Free cores of a node on which they are not constrained.
@@ -26,9 +27,10 @@ class FreeShapes(FreeNodes):
 
     A shape is placed piece by piece, largest first, each on the node with the fewest free GPUs that
     suffice, then the lowest index, or on the one that scores best (`scored`); no two pieces share a
-    node, and each piece gets its part of the gang's cores. The first kinds are the problem's
-    demands, plain numbers of GPUs without cores. Nothing plans with such states: the policies of
-    elastic jobs decide by themselves.
+    node, and each piece gets its part of the gang's cores. Pieces that are to lie in one domain
+    (`domains`) go to the one with the fewest free GPUs that holds them. The first kinds are the
+    problem's demands, plain numbers of GPUs without cores. Nothing plans with such states: the
+    policies of elastic jobs decide by themselves.
 
     Args:
         problem: jobs and cluster, with nodes and whole GPUs.
@@ -37,6 +39,7 @@ class FreeShapes(FreeNodes):
         cores: thousandths of cores of each node, None = not constrained.
         scored: the same nodes with devices, all free, whose placement picks the node of each piece;
             None = best fit.
+        domains: nodes of each domain, level by level from the top.
 
     Attributes:
         shapes: what each kind of job asks for; ``kinds`` has the plain demands.
@@ -44,9 +47,11 @@ class FreeShapes(FreeNodes):
         constrained: whether they are counted.
         scored: what is free, as `FreeDevices`. Which GPUs of a node a job has is unknown: it takes
             the first that are idle, and gives back the first that are not.
+        domains: racks, or domains of a tree; with ``shapes`` one for all twins.
     """
 
     shapes: ShapeKinds
+    domains: ShapeDomains
     scored: FreeDevices
     grant: Pairs
     free_cores: cython.longlong[::1]
@@ -59,8 +64,10 @@ class FreeShapes(FreeNodes):
         access_sets: Any = ((),),
         cores: Any = None,
         scored: Any = None,
+        domains: Any = (),
     ) -> None:
         super().__init__(problem, placement, access_sets)
+        self.domains = ShapeDomains(domains, self.kinds.sets)
         self.shapes = ShapeKinds(self.top, self.kinds.count)
         self.scored = scored
         self.raised = None if self.scored is None else self.scored.raised
@@ -74,7 +81,8 @@ class FreeShapes(FreeNodes):
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
         twin: FreeShapes = FreeShapes.__new__(FreeShapes)
-        twin.shapes, twin.constrained = self.shapes, self.constrained
+        twin.shapes, twin.domains = self.shapes, self.domains
+        twin.constrained = self.constrained
         twin.free_cores = numpy.array(self.free_cores)
         twin.scored = None if self.scored is None else self.scored.twin()
         twin.grant, twin.raised = Pairs(), self.raised
@@ -89,7 +97,14 @@ class FreeShapes(FreeNodes):
         """Return the number of a new kind that asks for a plain number of GPUs."""
         return self.shapes.add(self.kinds.add(demand), (), 0, -1)
 
-    def add_shape(self, shape: Any, num_cpus: Any, allowed: Any = -1, pieces: Any = ()) -> int:
+    def add_shape(
+        self,
+        shape: Any,
+        num_cpus: Any,
+        allowed: Any = -1,
+        pieces: Any = (),
+        within: Any = (-1, False),
+    ) -> int:
         """Return the number of a new kind, for this state and its twins.
 
         Args:
@@ -98,9 +113,11 @@ class FreeShapes(FreeNodes):
             allowed: bitset of the nodes that it may use; -1 = all.
             pieces: what each piece asks for (`windtunnel.cluster.devices.DeviceDemand`), of a
                 placement that scores nodes.
+            within: the level whose domains are tried first, -1 = none; whether no other will do.
         """
         scored = [self.scored.add_kind(demand) for demand in pieces]
-        return self.shapes.add(-1, shape, num_cpus, self.kinds.sets.place(allowed), scored)
+        mask = self.kinds.sets.place(allowed)
+        return self.shapes.add(-1, shape, num_cpus, mask, scored, within)
 
     def cores_by_node(self) -> numpy.ndarray:
         """Return the free thousandths of cores of each node, 2**60 where not constrained."""
@@ -122,50 +139,60 @@ class FreeShapes(FreeNodes):
 
     @compiled
     def _fit_shape(self, kind: cython.int) -> cython.bint:
-        """Fit a shape: of several pieces within a rack, if the placement looks at those."""
-        is_single: cython.bint = self.shapes.begin[kind + 1] - self.shapes.begin[kind] == 1
-        if self.scored is None or not self.scored.scoring.by_rack or is_single:
-            return self._fit_pieces(kind, -1)
-        for at in range(self.scored.cluster.racks):
-            if self._fit_pieces(kind, self._rack_by_free(at)):
+        """Fit a shape: in a domain of its level, then of the next one up, then anywhere."""
+        level: cython.int = self.shapes.level[kind]
+        while level >= 0:
+            if self._fit_level(kind, level):
                 return True
-        return self.scored.scoring.spills and self._fit_pieces(kind, -1)
+            if self.shapes.required[kind]:
+                return False
+            level -= 1
+        return self._fit_pieces(kind, -1)
 
     @compiled
-    def _rack_by_free(self, place: cython.int) -> cython.int:
-        """Return the rack at a place in the order of free GPUs, the fewest first, then by index."""
-        for rack in range(self.scored.cluster.racks):
-            before = 0
-            for other in range(self.scored.cluster.racks):
-                if self._rack_free(other) < self._rack_free(rack) or (
-                    other < rack and self._rack_free(other) == self._rack_free(rack)
+    def _fit_level(self, kind: cython.int, level: cython.int) -> cython.bint:
+        """Fit a shape in the domain of a level with the fewest free GPUs, or else the next one."""
+        asked: cython.longlong = 0
+        for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
+            asked += self.shapes.piece[piece]
+        first: cython.int = self.domains.first[level]
+        behind: cython.int = self.domains.first[level + 1]
+        for domain in range(first, behind):
+            free = self._domain_free(domain)
+            self.domains.free[domain] = free if free >= asked else -1
+        while True:
+            tightest = -1
+            for domain in range(first, behind):
+                if self.domains.free[domain] >= 0 and (
+                    tightest < 0 or self.domains.free[domain] < self.domains.free[tightest]
                 ):
-                    before += 1
-            if before == place:
-                return rack
-        return -1
+                    tightest = domain
+            if tightest < 0:
+                return False
+            if self._fit_pieces(kind, self.domains.mask[tightest]):
+                return True
+            self.domains.free[tightest] = -1
 
     @compiled
-    def _rack_free(self, rack: cython.int) -> cython.longlong:
-        """Return the free GPUs of a rack's nodes in sight."""
+    def _domain_free(self, domain: cython.int) -> cython.longlong:
+        """Return the free GPUs of a domain's nodes in sight."""
         free: cython.longlong = 0
-        first: cython.int = self.scored.cluster.rack_begin[rack]
-        for at in range(first, self.scored.cluster.rack_begin[rack + 1]):
-            node = self.scored.cluster.rack_node[at]
+        for at in range(self.domains.begin[domain], self.domains.begin[domain + 1]):
+            node = self.domains.node[at]
             if self.holds.is_in_sight(self.looks, node):
                 free += max(self.free[node], 0)
         return free
 
     @compiled
-    def _fit_pieces(self, kind: cython.int, rack: cython.int) -> cython.bint:
-        """Fit a shape on a rack's nodes, -1 = on all."""
+    def _fit_pieces(self, kind: cython.int, domain: cython.longlong) -> cython.bint:
+        """Fit a shape on the nodes of a domain, given as a set; -1 = on all."""
         fits: cython.bint = True
         self.place.count = 0
         for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
             if self.scored is None:
-                node = self._pick_piece(kind, self.shapes.piece[piece])
+                node = self._pick_piece(kind, self.shapes.piece[piece], domain)
             else:
-                node = self._best_for_piece(kind, piece, rack)
+                node = self._best_for_piece(kind, piece, domain)
             if node < 0:
                 fits = False
                 break
@@ -178,33 +205,42 @@ class FreeShapes(FreeNodes):
         return fits
 
     @compiled
-    def _best_for_piece(self, kind: cython.int, piece: cython.int, rack: cython.int) -> cython.int:
-        """Return the node for one piece that scores best, -1 if it fits none."""
+    def _may_use(
+        self, kind: cython.int, domain: cython.longlong, word: cython.int
+    ) -> cython.longlong:
+        """Return a word of the nodes of a domain that a kind may use."""
         mask: cython.longlong = self.shapes.mask[kind]
+        found: cython.longlong = -1
+        if mask >= 0:
+            found = self.kinds.sets.bits[mask + word]
+        if domain >= 0:
+            found &= self.kinds.sets.bits[domain + word]
+        return found
+
+    @compiled
+    def _best_for_piece(
+        self, kind: cython.int, piece: cython.int, domain: cython.longlong
+    ) -> cython.int:
+        """Return the node of a domain that scores best for one piece, -1 if it fits none."""
         for word in range(self.words):
             seen = 0
             for row in range(self.shapes.piece[piece], self.top + 1):
                 seen |= self._seen(row, word)
-            if mask >= 0:
-                seen &= self.kinds.sets.bits[mask + word]
-            self.scored.state.within[word] = seen
-        if rack >= 0:
-            self.scored.look_in_rack(rack)
+            self.scored.state.within[word] = seen & self._may_use(kind, domain, word)
         self.scored.draws = self.draws
         return self.scored.best(self.shapes.scored[piece])
 
     @compiled
-    def _pick_piece(self, kind: cython.int, gpus: cython.int) -> cython.int:
-        """Return the node for one piece, -1 if it fits none."""
-        mask: cython.longlong = self.shapes.mask[kind]
+    def _pick_piece(
+        self, kind: cython.int, gpus: cython.int, domain: cython.longlong
+    ) -> cython.int:
+        """Return the tightest node of a domain for one piece, -1 if it fits none."""
         if gpus > self.top:
             return -1
         cores = self._cores(kind, gpus)
         for row in range(gpus, self.top + 1):
             for word in range(self.words):
-                found = self._seen(row, word)
-                if mask >= 0:
-                    found &= self.kinds.sets.bits[mask + word]
+                found = self._seen(row, word) & self._may_use(kind, domain, word)
                 while found != 0:
                     node = (word << 6) + lowest_bit(found)
                     found = without_lowest(found)

@@ -29,6 +29,8 @@ class ShapeKinds:
         cores: thousandths of cores beside so many GPUs of the kind, (kinds x (top + 1),).
         scored: kind of each piece on devices (`windtunnel.kernel.device_kinds`), of a placement
             that scores nodes.
+        level: the level whose domains are to hold all pieces; -1 = none.
+        required: no other level will do.
     """
 
     count: cython.int
@@ -37,6 +39,8 @@ class ShapeKinds:
     begin: cython.int[::1]
     piece: cython.int[::1]
     scored: cython.int[::1]
+    level: cython.int[::1]
+    required: cython.schar[::1]
     mask: cython.longlong[::1]
     cores: cython.longlong[::1]
 
@@ -47,12 +51,22 @@ class ShapeKinds:
         self.begin = numpy.zeros(9, dtype=numpy.int32)
         self.piece = numpy.zeros(8, dtype=numpy.int32)
         self.scored = numpy.zeros(8, dtype=numpy.int32)
+        self.level = numpy.zeros(8, dtype=numpy.int32)
+        self.required = numpy.zeros(8, dtype=numpy.int8)
         self.mask = numpy.zeros(8, dtype=numpy.int64)
         self.cores = numpy.zeros(8 * (top + 1), dtype=numpy.int64)
         for kind in range(plain):
             self.add(kind, (), 0, -1)
 
-    def add(self, plain: Any, shape: Any, num_cpus: Any, mask: Any, scored: Any = ()) -> int:
+    def add(
+        self,
+        plain: Any,
+        shape: Any,
+        num_cpus: Any,
+        mask: Any,
+        scored: Any = (),
+        within: Any = (-1, False),
+    ) -> int:
         """Add a kind; return its number.
 
         Args:
@@ -61,6 +75,7 @@ class ShapeKinds:
             num_cpus: cores of the whole gang.
             mask: where the set of the nodes that it may use begins.
             scored: kind of each piece on devices.
+            within: the level whose domains are to hold all pieces, and whether no other will do.
 
         Raises:
             ValueError: the pieces are not in order, or not positive.
@@ -77,7 +92,10 @@ class ShapeKinds:
         self.piece = with_capacity(self.piece, first + len(pieces))
         self.scored = with_capacity(self.scored, first + len(pieces))
         self.cores = with_capacity(self.cores, (kind + 1) * most)
+        self.level = with_capacity(self.level, kind + 1)
+        self.required = with_capacity(self.required, kind + 1)
         self.plain_of[kind] = plain
+        self.level[kind], self.required[kind] = within
         self.mask[kind] = mask
         self.begin[kind + 1] = first + len(pieces)
         numpy.asarray(self.piece)[first : first + len(pieces)] = numpy.minimum(pieces, 2**30)

@@ -9,6 +9,7 @@ from windtunnel.placements.catalogue import (
     placement,
     resolve_placement,
     split_placement,
+    tree_of,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "placement",
     "resolve_placement",
     "split_placement",
+    "tree_of",
 ]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def level_tables(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Table]]:
     """Return the tables of runs on nodes with levels above them, titled; none where there are none.
 
-    What requests cost is shown of runs that were placed by levels of whole GPUs, and lost no nodes.
+    What requests cost is shown of runs that were placed by levels of whole GPUs, lost no nodes, and
+    have no elastic jobs.
     """
     levelled = {name: run for name, run in named(outcomes) if _has_levels(run)}
     if not levelled:
@@ -32,6 +33,7 @@ def level_tables(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Table]]:
         if str(run.settings.get("placement")).partition(":")[0] == "tree"
         and run.flight.interruptions is None
         and run.settings.get("sharing") is None
+        and run.flight.stretches is None
     }
     if any(placed.values()):
         losses = runs_table("Request", placed, "request", _LOSSES)

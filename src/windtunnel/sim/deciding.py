@@ -126,17 +126,20 @@ class Driver(Decisions):
     def place_in(self, free: FreeShares, job: int, option: Any) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
         assert self.shapes is not None  # noqa: S101 - ditto
-        allowed = self.shapes.allowed[job]
+        allowed, request = self.shapes.allowed[job], self.shapes.requests[job]
         groups = () if self.run.plan is None else self.run.plan.access[job]
         free.draws = self.deciding.stays
         shown = free.opened(groups) if groups else free
-        return reserved_first(shown, len(free.sizes), lambda nodes: nodes.place(option, allowed))
+        return reserved_first(
+            shown, len(free.sizes), lambda nodes: nodes.place(option, allowed, request)
+        )
 
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node."""
         assert self.shapes is not None  # noqa: S101 - ditto
         scores = None if self.shapes.scores is None else self.shapes.scores.copy()
-        free = FreeShares(self.problem.sizes.tolist(), self.shapes.cores, scores)
+        sizes = self.problem.sizes.tolist()
+        free = FreeShares(sizes, self.shapes.cores, scores, self.shapes.domains)
         for job in self.state.running():
             free.take(self.state.where(job), self.deciding.option_of(job))
         for node, group in self.free.held():

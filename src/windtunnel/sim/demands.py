@@ -288,7 +288,7 @@ def demands_on_gpus(
         )
         for i in first
     )
-    if asks is None:
+    if asks is None or asks.in_pieces:
         too_large = [_impossible(d, nodes, as_pool=as_pool) for d in demands]
     else:
         too_large = [asks.tree.place_gpus(nodes.sizes, d) is None for d in demands]

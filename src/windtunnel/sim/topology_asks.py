@@ -23,6 +23,8 @@ class Asks:
         tree: where they are placed.
         default: what jobs ask that say nothing: words, or ``WORDS@GPUS`` joined by commas, of which
             the first counts whose number of GPUs the job has at least; None = nothing.
+        in_pieces: jobs come in pieces of unlike size, which whoever lays them out knows: there are
+            no pods of one size, and so no slices of them.
 
     Attributes:
         requests: the distinct requests; the first is none.
@@ -32,8 +34,10 @@ class Asks:
         SpecError: the words are not understood.
     """
 
-    def __init__(self, tree: NodeTree, default: str | None = None) -> None:
-        self.tree = tree
+    def __init__(
+        self, tree: NodeTree, default: str | None = None, *, in_pieces: bool = False
+    ) -> None:
+        self.tree, self.in_pieces = tree, in_pieces
         self.requests: list[TopologyRequest | None] = [None]
         self.notes: list[str] = []
         self._numbers: dict[TopologyRequest | None, int] = {None: 0}
@@ -48,8 +52,18 @@ class Asks:
         return (int(least) if at else 0), self._number(words)
 
     def _number(self, words: str) -> int:
-        """Return the number of a request in words."""
+        """Return the number of a request in words.
+
+        Raises:
+            SpecError: they are not understood, or ask for slices of jobs that have none.
+        """
         request = request_of(words, self.tree.levels)
+        if self.in_pieces and request.layers:
+            message = (
+                f"found {quote(words)}: slices are of pods of one size, and the pieces of an "
+                "elastic job's options are of unlike size."
+            )
+            raise SpecError("topology", message)
         if request not in self._numbers:
             self._numbers[request] = len(self.requests)
             self.requests.append(request)

@@ -24,32 +24,39 @@ from windtunnel.placements import (
     label_of,
     resolve_placement,
     split_placement,
+    tree_of,
 )
 from windtunnel.placements.scored import ScoredPlacement
+from windtunnel.placements.tree import Tree
+from windtunnel.placements.whole import BestFit
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
+from windtunnel.sim.elastic.domains import Domains
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.scores import Elastic, Scores
 from windtunnel.sim.elastic.work import PENALTY, Option, RigidOption, Work
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
+from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import around, workload_of_jobs
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import span_of, trace_costs
-from windtunnel.study.rigid import left_waiting
+from windtunnel.study.rigid import check_no_request, left_waiting
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windtunnel.cluster.free import Demand
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.problem import Problem
     from windtunnel.site.conditions import Conditions
+    from windtunnel.site.scheduler import Scheduler
 
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
 CORES_PER_GPU = 12
@@ -104,6 +111,7 @@ def fly_elastic(
         estimates=predicted.estimates,
         oversize=scheduler.oversize,
         incomplete=scheduler.incomplete,
+        asks=_asks(scheduler, cluster),
     )
     if scheduler.compat == "morphling":
         from windtunnel.study.morphling_ticks import fly_artifact
@@ -111,7 +119,7 @@ def fly_elastic(
         return fly_artifact(table, cluster, policy, conditions, problem)
     cores = _cores(cluster, constrain=site.resources == "all")
     plain, scores = _placement(cluster, conditions, cores, table)
-    elastic = Elastic((), cores, scores)
+    elastic = Elastic((), cores, scores, _domains(scheduler, cluster, scores))
     if scheduler.oversize == "reject":
         problem = _rejecting(problem, elastic, models)
     rules = around(conditions, as_pool=False)
@@ -161,7 +169,7 @@ def _placement(
         message = f"{asked!r}: an elastic job's options say how its GPUs lie on nodes."
         raise SpecError("placement", message)
     plain = resolve_placement("spread" if name == "spread" else "best_fit", cluster)
-    if name in (None, "best_fit") and not words:
+    if name == Tree.name or (name in (None, "best_fit") and not words):
         return plain, None
     scored = resolve_placement(
         conditions.scheduler.placement,
@@ -175,6 +183,36 @@ def _placement(
     return plain, Scores(scored, [replace(node, cores=limit) for node, limit in nodes])
 
 
+def _asks(scheduler: Scheduler, cluster: ClusterSpec) -> Asks | None:
+    """Return what jobs ask of the tree in which their options are placed; None = there is none.
+
+    Raises:
+        SpecError: what is preferred is to be spread evenly, or jobs are to ask for levels, and the
+            placement looks at none.
+    """
+    tree = tree_of(scheduler.placement, cluster)
+    if tree is None:
+        check_no_request(scheduler, label_of(scheduler.placement) or BestFit.name)
+        return None
+    if tree.fill == "balanced":
+        message = (
+            "'tree:balanced' spreads pods of one size evenly, and the pieces of an elastic job's "
+            "options are of unlike size."
+        )
+        raise SpecError("placement", message)
+    return Asks(tree, scheduler.topology_request, in_pieces=True)
+
+
+def _domains(scheduler: Scheduler, cluster: ClusterSpec, scores: Scores | None) -> Domains | None:
+    """Return the domains in which the pieces of options lie together; None = anywhere."""
+    tree = tree_of(scheduler.placement, cluster)
+    if tree is not None:
+        return Domains.of_tree(tree)
+    if scores is None:
+        return None
+    return Domains.of_racks(scores.devices.racks, scores.placement.topology)
+
+
 def _check_unused(policy: Policy, conditions: Conditions) -> None:
     """Check that a run has no options that elastic jobs have no use for."""
     for name, (quiet, why) in _UNUSED.items():
@@ -184,11 +222,6 @@ def _check_unused(policy: Policy, conditions: Conditions) -> None:
     placement = split_placement(conditions.scheduler.placement).name
     if placement == "pool":
         raise SpecError("placement", "elastic jobs run on nodes; expected a placement for nodes.")
-    if placement == "tree":
-        message = (
-            "'tree' lays out pods of one size, and the pieces of an elastic job's options differ."
-        )
-        raise SpecError("placement", message)
     if conditions.scheduler.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 
@@ -282,8 +315,8 @@ class _Maker:
         nodes = problem.cluster.node_types
         self.types = [node.gpu_type for node in nodes for _ in range(node.count)]
         self.cores = elastic.cores
-        self.empty = FreeShares(self.sizes, self.cores, elastic.scores)
-        self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self.empty = FreeShares(self.sizes, self.cores, elastic.scores, elastic.domains)
+        self._options: dict[tuple[str, int, Any], tuple[Any, ...]] = {}
         self._expected = expected_parts(problem)
         self._columns = set(problem.jobs.table.column_names)
 
@@ -291,10 +324,10 @@ class _Maker:
         """Return what a job, by order of arrival, is."""
         row = int(self.problem.rows[job])
         model = self.jobs.template[row]
-        allowed = self.problem.demands[self.problem.demand_of[job]].allowed
+        demand = self.problem.demands[self.problem.demand_of[job]]
         if model not in self.models:
-            return self._rigid(job, allowed)
-        options = self._options_of(model, allowed)
+            return self._rigid(job, demand)
+        options = self._options_of(model, demand)
         requested = self._requested(row, options)
         steps = self._number("steps", row)
         if math.isnan(steps):
@@ -309,8 +342,9 @@ class _Maker:
             expected=self._expected_of(job),
         )
 
-    def _options_of(self, model: str, allowed: int) -> tuple[Any, ...]:
-        if (model, allowed) not in self._options:
+    def _options_of(self, model: str, demand: Demand) -> tuple[Any, ...]:
+        key = model, demand.allowed, demand.topology
+        if key not in self._options:
             gpus = max(self.sizes)
             limits = [limit for limit in self.cores if limit is not None]
             cpus = min(limits) // CORE_UNITS if limits else gpus * CORES_PER_GPU
@@ -318,9 +352,13 @@ class _Maker:
                 node_gpus=gpus, node_cpus=cpus, num_nodes=len(self.sizes)
             )
             typed = (self._on_its_type(option) for option in offered)
-            fitting = (o for o in typed if self.empty.place(o, allowed) is not None)
-            self._options[model, allowed] = tuple(fitting)
-        return self._options[model, allowed]
+            fitting = (o for o in typed if self._is_held(o, demand))
+            self._options[key] = tuple(fitting)
+        return self._options[key]
+
+    def _is_held(self, option: Option, demand: Demand) -> bool:
+        """Return whether the empty cluster holds an option of a job with this demand."""
+        return self.empty.place(option, demand.allowed, demand.topology) is not None
 
     def _on_its_type(self, option: Any) -> Any:
         """Return an option of a model, on nodes with GPUs of its type alone."""
@@ -360,7 +398,7 @@ class _Maker:
     def _expected_of(self, job: int) -> float | None:
         return None if self._expected is None else float(self._expected[job])
 
-    def _rigid(self, job: int, allowed: int) -> Work:
+    def _rigid(self, job: int, demand: Demand) -> Work:
         row = int(self.problem.rows[job])
         gpus, cpus = round(self.jobs.num_gpus[row]), self.jobs.num_cpus[row]
         asked = 0 if np.isnan(cpus) else math.ceil(cpus)
@@ -368,12 +406,13 @@ class _Maker:
         for size in sorted(set(self.sizes), reverse=True):
             shapes = shapes_of(gpus, node_gpus=max(size, 1), num_nodes=len(self.sizes))
             option = RigidOption(next(shapes, ()), asked, 1.0)
-            if option.shape and option not in found and self.empty.place(option, allowed):
+            if option.shape and option not in found and self._is_held(option, demand):
                 found.append(option)
         if not found:
+            where = "on a node" if demand.topology is None else "of what its topology leaves it"
             rule = (
                 f"a request that nodes of this cluster can hold, with {asked} cores; job "
-                f"{quote(self.jobs.job_id[row])} asks for more on a node"
+                f"{quote(self.jobs.job_id[row])} asks for more {where}"
             )
             violation = Violation("num_gpus", rule, 1, row + 1, gpus, unit="row")
             raise SchemaError(source_of(self.jobs.table), [violation])

@@ -171,10 +171,19 @@ def asks_of(scheduler: Scheduler, where: Placement) -> Asks | None:
     """
     if isinstance(where, (Tree, TreeOfDevices)):
         return Asks(where.tree, scheduler.topology_request)
-    if scheduler.topology_request is not None:
-        message = f"placement {where.name!r} looks at no levels; expected --placement tree."
-        raise SpecError("topology_request", message)
+    check_no_request(scheduler, where.name)
     return None
+
+
+def check_no_request(scheduler: Scheduler, placement: str) -> None:
+    """Check that no job is to ask for levels where the placement looks at none.
+
+    Raises:
+        SpecError: jobs are to.
+    """
+    if scheduler.topology_request is not None:
+        message = f"placement {placement!r} looks at no levels; expected --placement tree."
+        raise SpecError("topology_request", message)
 
 
 def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions) -> _Rules:

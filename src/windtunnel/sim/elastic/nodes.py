@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.cluster.topology.request import TopologyRequest
+    from windtunnel.sim.elastic.domains import Domains
     from windtunnel.sim.elastic.scores import Scores
     from windtunnel.sim.elastic.work import Option
 
@@ -27,16 +29,21 @@ class FreeShares(FreeNodes):
         sizes: GPUs of each node, shape (nodes,).
         cores: thousandths of cores of each node, None = not constrained, shape (nodes,).
         scores: of a placement that scores nodes; None = best fit.
+        domains: in which pieces lie together; None = they go anywhere.
 
     Attributes:
         draws: stays begun so far, set by who asks; seeds what is random in the next placement.
     """
 
     def __init__(
-        self, sizes: Sequence[int], cores: Sequence[int | None], scores: Scores | None = None
+        self,
+        sizes: Sequence[int],
+        cores: Sequence[int | None],
+        scores: Scores | None = None,
+        domains: Domains | None = None,
     ) -> None:
         super().__init__(sizes)
-        self.scores, self.draws = scores, 0
+        self.scores, self.domains, self.draws = scores, domains, 0
         self.unlimited = [limit is None for limit in cores]
         self.free_cores = [limit or 0 for limit in cores]
 
@@ -93,25 +100,34 @@ class FreeShares(FreeNodes):
         allowed &= option.nodes
         return all(allowed >> n & 1 and self._fits(n, gpus, option) for n, gpus in where)
 
-    def place(self, option: Option, allowed: int = EVERY_NODE) -> Where | None:
+    def place(
+        self,
+        option: Option,
+        allowed: int = EVERY_NODE,
+        request: TopologyRequest | None = None,
+    ) -> Where | None:
         """Return where an option goes, or None if it does not fit now.
 
         Piece by piece, largest first; no two pieces share a node. Each goes to the node with the
         fewest free GPUs that suffice, then the lowest index (best fit), or, under a placement that
-        scores, to the node with room that scores best. Where that looks at racks, several pieces
-        go to the rack with the fewest GPUs free to the job that has room for all; if there is none,
-        they wait (``rack-only``) or go to any nodes (``rack``).
+        scores, to the node with room that scores best. Pieces that are to lie in a domain go to
+        the one with the fewest GPUs free to the job that has room for all.
+
+        Args:
+            option: what is placed.
+            allowed: bitset of the nodes that the job may use.
+            request: what it asks of the levels; None = nothing.
         """
         allowed &= option.nodes
         nodes = [node for node in range(len(self.free)) if allowed >> node & 1]
-        topology = "none" if self.scores is None else self.scores.placement.topology
-        if self.scores is None or topology == "none" or len(option.shape) == 1:
+        if self.domains is None:
             return self._lay_out(option, nodes)
-        for rack in self.scores.racks(self.free):
-            where = self._lay_out(option, [node for node in nodes if node in rack])
+        within = self.domains.within(request, len(option.shape))
+        for domain in self.domains.tried(within, self.free):
+            where = self._lay_out(option, [node for node in nodes if node in domain])
             if where is not None:
                 return where
-        return None if topology == "rack-only" else self._lay_out(option, nodes)
+        return None if within.required else self._lay_out(option, nodes)
 
     def _lay_out(self, option: Option, nodes: list[int]) -> Where | None:
         """Return where an option goes on some nodes."""

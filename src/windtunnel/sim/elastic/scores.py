@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.domains import Domains
     from windtunnel.sim.elastic.work import Option, Work
 
 
@@ -81,10 +82,6 @@ class Scores:
         self.devices.draws = draws
         return self.placement.best(self.devices, self.demand(option, gpus), 1, nodes)
 
-    def racks(self, free: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the nodes of each rack, the rack with the fewest of the nodes' GPUs first."""
-        return sorted(self.devices.racks, key=lambda rack: sum(free[n] for n in rack))  # stable
-
     def move(self, where: Where, option: Option, sign: int) -> None:
         """Take (-1) or give back (1) the devices of an option."""
         for node, gpus in where:
@@ -105,8 +102,10 @@ class Elastic:
         works: what each flown job is.
         cores: thousandths of cores of each node, None = not constrained.
         scores: of a placement that scores nodes, with nothing taken; None = best fit.
+        domains: in which pieces lie together; None = they go anywhere.
     """
 
     works: Sequence[Work]
     cores: Sequence[int | None]
     scores: Scores | None = None
+    domains: Domains | None = None

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import kernel
 from windtunnel.cluster.free import EVERY_NODE
+from windtunnel.sim.elastic.domains import ANYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.sim.contract import Placement
+    from windtunnel.sim.elastic.domains import Within
     from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.problem import Problem
@@ -39,26 +41,35 @@ class Shapes:
     ) -> None:
         scores = elastic.scores
         self.works, self.cores, self.scores = elastic.works, elastic.cores, scores
+        self.domains = elastic.domains
         scored = None
         if scores is not None:
             nodes = SimpleNamespace(devices=scores.nodes, demands=(), pooled=False)
             scored = kernel.FreeDevices(nodes, scores.placement)
-        self.free: Any = kernel.FreeShapes(problem, placement, access, elastic.cores, scored)
+        levels = () if self.domains is None else self.domains.levels
+        self.free: Any = kernel.FreeShapes(
+            problem, placement, access, elastic.cores, scored, levels
+        )
         allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in problem.demands]
         #: Bitset of the nodes that each job may use.
         self.allowed: list[int] = [allowed[number] for number in problem.demand_of.tolist()]
-        self._kinds: dict[tuple[tuple[int, ...], int, int], int] = {}
+        #: What each job asks of the levels; None = nothing.
+        self.requests = [problem.demands[number].topology for number in problem.demand_of.tolist()]
+        self._kinds: dict[tuple[tuple[int, ...], int, int, Within], int] = {}
         self._options: dict[int, Option] = {}
 
     def kind(self, job: int, option: Option) -> int:
         """Return the number of what a job asks for in an option."""
-        asked = option.shape, option.num_cpus, self.allowed[job] & option.nodes
+        within = ANYWHERE
+        if self.domains is not None:
+            within = self.domains.within(self.requests[job], len(option.shape))
+        asked = option.shape, option.num_cpus, self.allowed[job] & option.nodes, within
         found = self._kinds.get(asked)
         if found is None:
             pieces: Any = ()
             if self.scores is not None:
                 pieces = [self.scores.demand(option, gpus) for gpus in option.shape]
-            found = self._kinds[asked] = self.free.add_shape(*asked, pieces)
+            found = self._kinds[asked] = self.free.add_shape(*asked[:3], pieces, within)
             self._options[found] = option
         return found
 

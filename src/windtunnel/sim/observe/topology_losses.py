@@ -38,17 +38,13 @@ def topology_losses(outcome: Flown) -> pa.Table:
     the size most common among its jobs); 0 without slices.
 
     Raises:
-        SpecError: the run was not placed by levels; or nodes were lost in it, or devices, cores or
-            memory were modelled: what was free is then not known from its stays.
+        SpecError: the run was not placed by levels; its jobs are elastic; or nodes were lost in it,
+            or devices, cores or memory were modelled: what was free is then not known from its
+            stays.
     """
+    _check(outcome)
     settings = outcome.settings
-    name, _, fill = str(settings.get("placement")).partition(":")
-    if name != "tree":
-        raise SpecError("placement", "the run was not placed by levels; expected --placement tree.")
-    if outcome.flight.interruptions is not None:
-        raise SpecError("disruptions", "what is free is not known where nodes are lost.")
-    if settings.get("sharing") is not None:
-        raise SpecError("resources", "what is free of cores and memory is not known afterwards.")
+    fill = str(settings.get("placement")).partition(":")[2]
     tree = NodeTree(outcome.cluster, fill.removeprefix("fill=") or "best-fit")
     asks = Asks(tree, settings.get("topology_request"))
     problem = problems.build(
@@ -76,6 +72,23 @@ def topology_losses(outcome: Flown) -> pa.Table:
     first, last = horizon(outcome)
     ordered = sorted(books.values(), key=lambda book: -book.jobs)
     return pa.Table.from_pylist([book.row(last - first) for book in ordered], _SCHEMA)
+
+
+def _check(outcome: Flown) -> None:
+    """Check that what was free in a run is known from its stays, and placed by levels.
+
+    Raises:
+        SpecError: it is not.
+    """
+    settings = outcome.settings
+    if str(settings.get("placement")).partition(":")[0] != "tree":
+        raise SpecError("placement", "the run was not placed by levels; expected --placement tree.")
+    if outcome.flight.interruptions is not None:
+        raise SpecError("disruptions", "what is free is not known where nodes are lost.")
+    if settings.get("sharing") is not None:
+        raise SpecError("resources", "what is free of cores and memory is not known afterwards.")
+    if outcome.flight.stretches is not None:
+        raise SpecError("policy", "what elastic jobs would have taken is their policy's to say.")
 
 
 _SCHEMA = pa.schema(

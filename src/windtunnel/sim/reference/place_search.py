@@ -57,7 +57,8 @@ class PlaceSearch:
         asked: Any = [None] * len(self.gpus)
         if elastic is not None:
             scores = None if elastic.scores is None else elastic.scores.copy()
-            self.free = FreeShares(problem.sizes.tolist(), elastic.cores, scores)
+            sizes = problem.sizes.tolist()
+            self.free = FreeShares(sizes, elastic.cores, scores, elastic.domains)
             self.demand = [work.requested for work in elastic.works]
             asked = [(option.shape, option.num_cpus, option.nodes) for option in self.demand]
         kinds = [0] * len(self.gpus) if self.watts is None else self.watts.kind_of
@@ -142,7 +143,8 @@ class PlaceSearch:
     def _place(self, free: Any, job: int, demand: Any) -> Where | None:
         free.draws = len(self.stays)  # what is random goes by the stays begun so far
         if self.works is not None:
-            where: Where | None = free.place(demand, self._allowed(job))
+            asked = self.problem.demands[self.problem.demand_of[job]]
+            where: Where | None = free.place(demand, asked.allowed, asked.topology)
             return where
         return self.placement.place(free, demand)
 
