@@ -170,6 +170,9 @@ DIFFERED = {
         ("quota walk", "job failures", "completions first"),
         6,
     ),
+    "a rate that changes while a checkpoint is written, several more being to come": Cell(
+        "gavel:fifo", None, "tree:balanced", ("checkpoints", "slower without cores"), 770793
+    ),
     "a decision for an arrival that is held": Cell(
         "priority",
         "easy_sjbf",

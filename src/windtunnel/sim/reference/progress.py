@@ -175,5 +175,5 @@ class Stay:
         end = now + overhead + reached.left / self.rate
         if cost:
             to_write = self.limit - reached.written - (1 if reached.writing else 0)
-            end = end + to_write * cost + reached.writing
+            end += reached.writing + to_write * cost
         return end
