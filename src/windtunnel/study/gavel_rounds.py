@@ -155,7 +155,13 @@ def run_rounds(
     notes: list[str] = []
     table = _with_deadlines(table, speeds, notes)
     work, rows, reasons = work_of(
-        table, cluster, speeds=speeds, conditions=conditions, packed=packed, notes=notes
+        table,
+        cluster,
+        speeds=speeds,
+        conditions=conditions,
+        packed=packed,
+        parts=mechanism != "published",
+        notes=notes,
     )
     rules = Rules(
         label=policy.label,
@@ -298,7 +304,7 @@ def _with_deadlines(table: pa.Table, speeds: ThroughputTable, notes: list[str]) 
 def _reference_speeds(table: pa.Table, speeds: ThroughputTable) -> np.ndarray:
     """Return the jobs' steps per second on V100s, NaN where that is not known; shape (jobs,)."""
     known = speeds.alone.get(REFERENCE_TYPE, {})
-    gangs = np.nan_to_num(numbers(table, "num_gpus")).astype(int).tolist()
+    gangs = np.nan_to_num(numbers(table, "num_gpus")).tolist()
     keys = zip(table["template"].to_pylist(), gangs, strict=True)
     return np.array([known.get(key) or math.nan for key in keys])
 

@@ -33,6 +33,7 @@ def work_of(
     speeds: ThroughputTable,
     conditions: Conditions,
     packed: bool,
+    parts: bool,
     notes: list[str],
 ) -> tuple[Work, np.ndarray, dict[int, str]]:
     """Return the work, the table row of each of its jobs, and why others are not in it.
@@ -43,6 +44,7 @@ def work_of(
         speeds: measured speeds by ``template`` and GPUs.
         conditions: ``oversize``, ``incomplete`` and ``bind_types``.
         packed: whether pairs of jobs share GPUs.
+        parts: whether jobs may ask for parts of GPUs.
         notes: what a reader of the numbers must know is added to it.
 
     Raises:
@@ -75,8 +77,17 @@ def work_of(
     sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
     node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
     capacity = np.array([sizes[of].sum() for of in node_index])
+    asked = ("a number of GPUs > 0", gangs > 0)
+    if not parts:
+        asked = ("a whole number of GPUs >= 1", (gangs >= 1) & (gangs % 1 == 0))
     reasons = _refused(
-        table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, conditions=conditions
+        table,
+        needed=missing,
+        asked=asked,
+        speeds=alone,
+        gangs=gangs,
+        capacity=capacity,
+        conditions=conditions,
     )
     keep = np.array([row for row in range(len(table)) if row not in reasons], int)
     rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
@@ -94,7 +105,7 @@ def work_of(
         node_index=node_index,
         submit=missing["submit_time"][rows],
         steps=steps[rows],
-        gangs=gangs[rows].astype(np.int64),
+        gangs=gangs[rows] if parts else gangs[rows].astype(np.int64),
         speeds=alone[rows],
         spread_speeds=spread[rows],
         kinds=kinds[rows],
@@ -137,7 +148,7 @@ def _measured(
     A job type that was not measured is the last kind, which runs nowhere.
     """
     models = table["template"].to_pylist()
-    keys = [(m, int(g) if g == g else 0) for m, g in zip(models, gangs.tolist(), strict=True)]  # noqa: PLR0124 - NaN
+    keys = list(zip(models, np.nan_to_num(gangs).tolist(), strict=True))
     found = sorted({key for key in keys if key in speeds.job_types_known})
     number = {key: at for at, key in enumerate(found)}
     kinds = np.array([number.get(key, len(found)) for key in keys], int)
@@ -182,6 +193,7 @@ def _refused(
     table: pa.Table,
     *,
     needed: dict[str, np.ndarray],
+    asked: tuple[str, np.ndarray],
     speeds: np.ndarray,
     gangs: np.ndarray,
     capacity: np.ndarray,
@@ -189,13 +201,23 @@ def _refused(
 ) -> dict[int, str]:
     """Return why some jobs are not flown, by row.
 
+    Args:
+        table: jobs table.
+        needed: columns that must be known.
+        asked: what a number of GPUs may be, in words, and of which rows it is so.
+        speeds: shape (rows, types).
+        gangs: shape (rows,).
+        capacity: GPUs of each type, shape (types,).
+        conditions: ``incomplete`` and ``oversize``.
+
     Raises:
         SchemaError: there are some, and they were not to be rejected.
     """
     reasons: dict[int, str] = {}
     for name, values in needed.items():
-        bad = np.isnan(values) | ((values < 1) | (values % 1 != 0) if name == "num_gpus" else False)
-        words = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
+        bad, words = np.isnan(values), "a known number"
+        if name == "num_gpus":
+            words, bad = asked[0], ~asked[1]
         _sort_out(
             table, (name, words), np.flatnonzero(bad), conditions.scheduler.incomplete, reasons
         )

@@ -142,7 +142,13 @@ def _work(
     """Return the work in seconds, the table row of each job, and why others are not in it."""
     plain = table.drop_columns(["total_steps"]) if "total_steps" in table.column_names else table
     work, rows, reasons = work_of(
-        plain, cluster, speeds=gavel_speeds(), conditions=conditions, packed=False, notes=[]
+        plain,
+        cluster,
+        speeds=gavel_speeds(),
+        conditions=conditions,
+        packed=False,
+        parts=conditions.scheduler.compat is None,
+        notes=[],
     )
     if work.num_types != 1:
         found = ", ".join(work.gpu_types)
@@ -277,9 +283,11 @@ def _training_jobs(
     types = table["template"].to_pylist()
     jobs = []
     for at, row in enumerate(rows.tolist()):
-        name, gpus, submit = str(work.names[at]), int(work.gangs[at]), float(work.submit[at])
+        name, submit = str(work.names[at]), float(work.submit[at])
+        gpus = float(work.gangs[at])
+        gpus = int(gpus) if gpus.is_integer() else gpus
         kind = _kind(types[row], gpus, modes[row]) if phased else None
-        known = speeds.get((kind.model, gpus), {}) if kind is not None else {}
+        known = speeds.get((kind.model, kind.gpus), {}) if kind is not None else {}
         if kind is None or not (steps[row] > 0 and known):
             profile = equal_epochs(float(work.steps[at]))
             jobs.append(TrainingJob(name, gpus, submit, profile))
@@ -290,10 +298,15 @@ def _training_jobs(
     return jobs
 
 
-def _kind(job_type: str | None, gpus: int, mode: str | None) -> Kind | None:
+def _kind(job_type: str | None, gpus: float, mode: str | None) -> Kind | None:
     """Return what decides how a job's batch size changes; None = that is not known."""
     found = split_job_type(job_type or "")
-    if found is None or found[0] not in DATASET_SIZES or mode not in MODES:
+    if (
+        not isinstance(gpus, int)
+        or found is None
+        or found[0] not in DATASET_SIZES
+        or mode not in MODES
+    ):
         return None
     return Kind(found[0], found[1], gpus, mode)
 

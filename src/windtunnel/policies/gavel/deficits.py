@@ -50,7 +50,7 @@ class Deficits:
         self._pair_at: dict[Unit, int] = {}
         self._share = np.empty((0, work.num_types))
         self._deficit = np.empty((0, work.num_types))
-        self._entries = [np.empty(0, int)] * 5
+        self._entries = [np.empty(0, int)] * 3
         self._cells = np.empty(0, int)
         self._shares = np.empty(0)
         self._running: list[np.ndarray] | None = None
@@ -99,7 +99,7 @@ class Deficits:
         one, other = members[units].T
         self._cells = units * self._work.num_types + kinds
         self._shares = share[units, kinds]
-        self._entries = [one, other, kinds, self._work.gangs[one]]
+        self._entries = [one, other, kinds]
         running = (self.kind_of >= 0).nonzero()[0]
         self._unit_on[running] = self._row_of[running]
         for job in running[self.mate_of[running] != ALONE].tolist():
@@ -122,7 +122,7 @@ class Deficits:
         """Whether any jobs share GPUs, or are to."""
         return bool(self._pair_at) or bool((self.mate_of != ALONE).any())
 
-    def due(self, able: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
+    def due(self, able: np.ndarray) -> Iterator[tuple[int, int, int]]:
         """Return units that have a share, those first that will lack most at the round's end.
 
         Equal ones go by share, unit and type.
@@ -131,7 +131,7 @@ class Deficits:
             able: which jobs may run, shape (jobs + 1,); the last is nobody, found by `ALONE`.
 
         Returns:
-            (first job, second job or `ALONE`, GPU type, GPUs) of each.
+            (first job, second job or `ALONE`, GPU type) of each.
         """
         one, other = self._entries[:2]
         rows = (able[one] & able[other]).nonzero()[0]

@@ -90,7 +90,9 @@ class Rounds(Policy):
         best = np.where(work.fastest > 0, work.fastest, 1.0)[:, None]
         self._fitness, self._spread_fitness = work.speeds / best, work.spread_speeds / best
         self._fit_at, self._fit_spread = self._fitness.tolist(), self._spread_fitness.tolist()
-        self._gangs: list[int] = work.gangs.tolist()
+        self._units = 1
+        #: GPUs of each job, in the GPU units of the run.
+        self._gangs: list[int] = work.gangs.round().astype(int).tolist()
         # A cluster without types is of one, which has no name.
         self._names = [frozenset({name}) if name else None for name in work.gpu_types]
 
@@ -105,7 +107,12 @@ class Rounds(Policy):
         return self._deficits.type_time
 
     def for_run(self, problem: Problem) -> Rounds:
-        """Return the policy, which is made for one run; it learns what is expected of jobs."""
+        """Return the policy, which is made for one run; it learns what is expected of jobs.
+
+        And in which units GPUs are given out: parts of GPUs add up exactly in these.
+        """
+        self._units = problem.units
+        self._gangs = np.round(self.work.gangs * problem.units).astype(int).tolist()
         parts = expected_parts(problem)
         if parts is not None:
             self.work.expected[self._job_at[problem.rows]] = parts
@@ -223,9 +230,9 @@ class Rounds(Policy):
                 placed.discard(unit[0])
 
     def _free(self, cluster: Any) -> list[int]:
-        """Return the GPUs that are free, by type."""
+        """Return the GPU units that are free, by type."""
         free = cluster.free_by_type
-        return [int(free[name or None]) for name in self.work.gpu_types]
+        return [round(free[name or None] * self._units) for name in self.work.gpu_types]
 
     def _all_free(self, cluster: Any) -> bool:
         return bool(cluster.free_gpus == cluster.num_gpus)
@@ -234,7 +241,7 @@ class Rounds(Policy):
         """Yield the units that shares let run on what is left, those that lack most first.
 
         Args:
-            left: GPUs of each type; what is chosen is taken from it.
+            left: GPU units of each type; what is chosen is taken from it.
             placed: jobs that have GPUs; those chosen are added.
             within: whether the round has begun: jobs that run stay, and there are no new pairs.
         """
@@ -242,7 +249,8 @@ class Rounds(Policy):
         if within:
             able = able.copy()
             able[list(placed)] = False
-        for one, other, kind, gang in self._deficits.due(able):
+        for one, other, kind in self._deficits.due(able):
+            gang = self._gangs[one]
             if gang > left[kind] or one in placed or other in placed:
                 continue
             if other != ALONE:
@@ -259,7 +267,7 @@ class Rounds(Policy):
         """Yield waiting jobs for GPUs that nobody has a claim to, on the best type with room.
 
         Args:
-            left: GPUs of each type; what is chosen is taken from it.
+            left: GPU units of each type; what is chosen is taken from it.
             placed: jobs that have GPUs; those chosen are added.
         """
         if self.rules.in_turn or not any(left) or len(placed) == len(self._active):

@@ -30,7 +30,7 @@ class Work:
         node_index: number of each of these nodes in the cluster, shaped alike.
         submit: s; shape (jobs,).
         steps: steps of each job, > 0; shape (jobs,).
-        gangs: GPUs of each job, all of one type at a time; shape (jobs,), int.
+        gangs: GPUs of each job, all of one type at a time; may be parts of one; shape (jobs,).
         speeds: steps per second of the whole gang on each type, 0 = cannot run there; shape
             (jobs, types).
         spread_speeds: the same with the gang's GPUs on several nodes; shape (jobs, types).

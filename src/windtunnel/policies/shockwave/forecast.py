@@ -104,9 +104,16 @@ class Forecast:
         self.fair_finishes.append((at, finish))
 
     def goal(self, now: int) -> float:
-        """Return the finish time that is fair: 0.9 of the mean over time, 0.1 of the last, s."""
+        """Return the finish time that is fair: 0.9 of the mean over time, 0.1 of the last, s.
+
+        All notes may be of this very round, where the market decides twice in it: the mean is then
+        that of the notes.
+        """
         rounds = [at for at, _ in self.fair_finishes] + [now]
         finishes = np.array([finish for _, finish in self.fair_finishes])
         spans = np.diff(rounds)
-        weights = spans / spans.sum() if spans.max() > 0 else np.array([1.0])
+        if spans.max() > 0:
+            weights = spans / spans.sum()
+        else:
+            weights = np.full(len(finishes), 1 / len(finishes))
         return float(0.9 * (weights @ finishes) + 0.1 * finishes[-1])

@@ -273,7 +273,7 @@ def _in_order(
     some = np.flatnonzero((counts > 0) & (counts < window))
     if not len(some):
         return rows
-    spare = num_gpus - int(gangs[counts >= window].sum())
+    spare = num_gpus - gangs[counts >= window].sum()
     lp = LinearProgram("order of rounds")
     mean = np.arange(window) * (weights[some] / weights[some].max() / counts[some])[:, None]
     cells = lp.add_columns("cell", range(mean.size), upper=1.0, cost=mean.ravel(), integer=True)

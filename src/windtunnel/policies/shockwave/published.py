@@ -243,7 +243,7 @@ class PublishedRounds:
     def _placed(self, chosen: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """Return GPUs by job: those it had, if it may keep them all; else the lowest free ones."""
         before = self.books.schedule[-1] if self.books.schedule else {}
-        sizes = {number: self.jobs[number].gpus for number in chosen}
+        sizes = {number: int(self.jobs[number].gpus) for number in chosen}
         free = set(range(self.num_gpus))
         placed: dict[int, tuple[int, ...]] = {}
         for size in sorted(set(sizes.values()), reverse=True):
@@ -308,7 +308,7 @@ class _Accounts:
         )
         left, chosen = self._num_gpus, []
         for number in order:
-            gang = active[number].job.gpus
+            gang = int(active[number].job.gpus)
             if gang <= left:
                 left -= gang
                 if number in self._share:  # the others hold their GPUs without running

@@ -20,7 +20,7 @@ class TrainingJob:
 
     Attributes:
         name: its id, for messages.
-        gpus: of the gang.
+        gpus: of the gang; may be a part of one.
         submit: s.
         profile: what is planned of it.
         kind: model, first batch size, mode; None = its batch size is not known, and stays.
@@ -29,7 +29,7 @@ class TrainingJob:
     """
 
     name: str
-    gpus: int
+    gpus: float
     submit: float
     profile: EpochProfile
     kind: Kind | None = None
