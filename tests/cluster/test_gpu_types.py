@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,7 @@ PLAIN = jobs_spelt("A100", "A100", "h100|A100", None, "V100")
 @pytest.mark.parametrize("options", [{}, {"bind_types": ("a100",)}, {"placement": "fgd"}])
 def test_flights_are_the_same(engine: str, options: dict[str, Any]) -> None:
     runs = [wt.simulate(jobs, CLUSTER, "sjf", engine=engine, **options) for jobs in (MIXED, PLAIN)]
+    runs = [replace(run, notes=()) for run in runs]  # the one uses the alias, the other does not
     wt.testing.assert_outcomes_equal(*runs)
     assert runs[0].jobs["gpu_type"].to_pylist() == PLAIN["gpu_type"].to_pylist()
 
@@ -160,6 +162,33 @@ def test_what_nothing_uses_is_refused() -> None:
         account(recorded_outcome(PLAIN, CLUSTER), model)
     with pytest.raises(wt.SpecError, match="bind_types: unknown name 'T4'"):
         wt.simulate(PLAIN, CLUSTER, bind_types="T4")
+
+
+def test_an_alias_that_no_job_uses_is_noted() -> None:
+    """Whichever way the jobs write their types; the nearest of theirs is named."""
+    asked = jobs_spelt("A100", "V100-SXM3", None, "a100|V100-SXM3", "A100")
+    note = (
+        "The cluster's aliases name GPU type 'v100-sxm2' (did you mean 'V100-SXM3'?); the trace "
+        "has 'A100', 'V100-SXM3', 'a100'."
+    )
+    assert note in wt.simulate(asked, CLUSTER, oversize="reject").notes
+    assert not any("aliases" in note for note in wt.simulate(MIXED, CLUSTER).notes)
+
+
+@pytest.mark.parametrize(
+    ("types", "cluster", "why"),
+    [
+        (("A100",), "1x4", "the cluster has none to name"),
+        ((None,), "1x4:A100", "no job names a GPU type"),
+        (("A100",), "1x4:A100", None),
+    ],
+)
+def test_types_that_bind_nobody_are_noted(
+    types: tuple[str | None, ...], cluster: str, why: str | None
+) -> None:
+    out = wt.simulate(jobs_spelt(*types * 5), cluster, bind_types="A100")
+    found = [note for note in out.notes if "bind_types" in note]
+    assert found == ([f"bind_types (--bind-types) made no difference: {why}."] if why else [])
 
 
 def test_what_a_cluster_counts_may_be_of_numpy_and_must_be_numbers() -> None:

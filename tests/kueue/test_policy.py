@@ -122,6 +122,18 @@ def plain(**more: Any) -> Manifests:
     return Manifests(flavors=(objects.Flavor("any"),), **given)
 
 
+@pytest.mark.parametrize("vc", ["team", "default/team", "a"])
+def test_local_queues_that_no_job_names_are_noted(vc: str) -> None:
+    doors = (objects.LocalQueue("team", "a"), objects.LocalQueue("teem", "b"))
+    jobs = {"submit_time": [0.0], "duration": [9.0], "num_gpus": [1.0], "vc": [vc]}
+    notes = wt.simulate(jobs, "pool:8", Kueue(plain(local_queues=doors))).notes
+    (note,) = [note for note in notes if "LocalQueue" in note]
+    assert note.startswith("The manifests have LocalQueue 'teem'")
+    assert note.endswith(f"the trace has {vc!r}.")
+    few = wt.simulate(jobs, "pool:8", Kueue(plain())).notes
+    assert not any("LocalQueue" in note for note in few)
+
+
 def test_manifests_as_simple_quotas() -> None:
     found = Kueue(plain()).to_quotas().queues
     assert [queue.vc for queue in found] == ["team", "b"]

@@ -292,6 +292,19 @@ def test_jobs_that_no_quota_serves(
         flown(table, quotas)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_jobs_above_their_quota_are_rejected_where_such_jobs_are(engine: str) -> None:
+    """As jobs that the cluster cannot hold are; the others run as if they were not there."""
+    table = jobs(("x", 0, 10, 8, "a"), ("y", 1, 10, 4, "a"), ("z", 2, 10, 99, "a"))
+    out = wt.simulate(table, "pool:8", Quota({"a": 4}), oversize="reject", engine=engine)
+    assert out.table["status"].to_pylist() == ["rejected", "finished", "rejected"]
+    assert out.table["start_time"].to_pylist() == [None, 1, None]
+    assert "the quota of 'a' allows 4 at most" in out.reasons[0]
+    assert "the cluster cannot hold it" in out.reasons[2]
+    with pytest.raises(wt.PolicyError, match="Pass oversize='reject'"):
+        wt.simulate(table, "pool:100", Quota({"a": 4}), engine=engine)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

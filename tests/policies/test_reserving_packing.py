@@ -168,6 +168,18 @@ def test_runs_that_are_refused(cluster: str, text: str, message: str) -> None:
         wt.simulate(jobs, cluster, text)
 
 
+def test_gangs_that_no_type_holds_alone_are_rejected_where_such_jobs_are() -> None:
+    jobs = {
+        "submit_time": [0, 1],
+        "duration": [5, 5],
+        "num_gpus": [8, 2],
+        "num_tasks": [8, 2],
+    }
+    out = wt.simulate(jobs, CLUSTER, "reserving-packing", oversize="reject")
+    assert out.table["status"].to_pylist() == ["rejected", "finished"]
+    assert "a plan has one GPU type" in out.reasons[0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, quote, unused_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +55,22 @@ def with_types_of(
     column = pa.array(fresh, column.type).take(codes.indices)
     at = jobs.column_names.index("gpu_type")
     return jobs.set_column(at, jobs.schema.field(at), column)
+
+
+def unused_aliases(jobs: pa.Table, types: Iterable[str], aliases: Mapping[str, str]) -> list[str]:
+    """Return what to note of other names of GPU types that no job has: one sentence, or none.
+
+    Args:
+        jobs: a jobs table, its types spelt as the jobs have them.
+        types: the cluster's.
+        aliases: other names of them.
+    """
+    found = {None if text is None else str(text) for text in jobs["gpu_type"].unique().to_pylist()}
+    parts = {part.strip() for text in found if text for part in text.split(_OR)}
+    used = {part.lower() for part in parts}
+    own = {name.lower() for name in types}
+    idle = [name for name in aliases if name.lower() not in used | own]
+    return unused_names("The cluster's aliases name", "GPU type", idle, parts, where="the trace")
 
 
 def named_as(

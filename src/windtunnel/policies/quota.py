@@ -23,7 +23,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.quota_books import Held, open_accounts, parts
 from windtunnel.policies.quota_numbers import QueueRequests, in_numbers
-from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
+from windtunnel.policies.quota_possible import above_quotas, refuse_queues, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, Quotas, proportional, unused_vcs
 from windtunnel.policies.waiting_line import (
@@ -141,8 +141,8 @@ class Quota(PerRun):
         """Return the quotas at work on these jobs.
 
         Raises:
-            PolicyError: a job's virtual cluster has no quota, or never enough of it; or the quotas
-                are by GPU types that the cluster does not have.
+            PolicyError: a job's virtual cluster has no quota; or the quotas are by GPU types that
+                the cluster does not have.
         """
         quotas = self.quotas
         if quotas is None:
@@ -188,7 +188,7 @@ class QuotaRun(Policy):
         self._requests = requests = QueueRequests(problem, self._accounts)
         #: The number of each job's account, by arrival number.
         self._queue_of = requests.account_of
-        refuse_jobs(self.label, requests)
+        refuse_queues(self.label, requests)
         self._notes = tuple(notes)
         self.parameters = {
             **policy.words,
@@ -204,6 +204,10 @@ class QuotaRun(Policy):
         put_back = self._put_back + sum(line.num_timeouts for line in self._lines)
         late = f"{put_back:,} times a job was put back because it waited at the head for too long."
         return (*self._notes, *([late] if put_back else []))
+
+    def too_large(self) -> dict[int, str]:
+        """Return the jobs that ask for more than their queue can ever use, with why."""
+        return above_quotas(self._requests)
 
     @property
     def in_numbers(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.policies.quota_books import open_accounts
 from windtunnel.policies.quota_numbers import QueueRequests
-from windtunnel.policies.quota_possible import impossible, refuse_jobs, refuse_types
+from windtunnel.policies.quota_possible import above_quotas, refuse_queues, refuse_types
 from windtunnel.policies.quotas import Quotas, unused_vcs
 from windtunnel.sim.cohort_order import CohortQuotas
 
@@ -17,36 +17,42 @@ if TYPE_CHECKING:
 _OF_THE_POLICY = ("queueing_strategy", "reclaim_within_cohort", "within_cluster_queue")
 
 
-def limits(
-    quotas: Quotas, problem: Problem, *, label: str, blocks: bool, oversize: str
-) -> tuple[Problem, CohortQuotas]:
-    """Return the jobs to fly, and the quotas as a run under any policy goes by them.
+class QuotaLimits:
+    """The quotas of a run under any policy.
 
     Args:
         quotas: of virtual clusters.
         problem: the run.
         label: the policy's.
-        blocks: a job that waits for quota holds up those behind it.
-        oversize: ``raise``, or ``reject`` jobs that their quota never lets start.
 
     Raises:
-        PolicyError: quotas are by GPU types that the cluster does not have; or a job has no quota,
-            or never enough of it, and is not to be rejected.
+        PolicyError: a job's virtual cluster has no quota, or quotas are by GPU types that the
+            cluster does not have.
     """
-    accounts = open_accounts(quotas)
-    refuse_types(label, accounts, problem)
-    requests = QueueRequests(problem, accounts)
-    if oversize == "reject":
-        out = impossible(requests)
-        if out:
-            problem = problem.without(out)
-            requests = QueueRequests(problem, accounts)
-    refuse_jobs(label, requests)
-    notes = unused_vcs((queue.vc for queue in quotas.queues), problem.jobs.vc.tolist())
-    unused = [w for w in _OF_THE_POLICY if any(getattr(q, w) for q in quotas.queues)]
-    if unused:
-        notes.append(
-            f"Policy {label!r} takes no notice of what the quotas say of {', '.join(unused)}; "
-            "policy quota does."
-        )
-    return problem, CohortQuotas(**requests.in_numbers(), blocks=blocks, notes=tuple(notes))
+
+    def __init__(self, quotas: Quotas, problem: Problem, label: str) -> None:
+        self.quotas, self.problem, self.label = quotas, problem, label
+        accounts = open_accounts(quotas)
+        refuse_types(label, accounts, problem)
+        self._requests = QueueRequests(problem, accounts)
+        refuse_queues(label, self._requests)
+
+    def too_large(self) -> dict[int, str]:
+        """Return the jobs that ask for more than their queue can ever use, with why, by number."""
+        return above_quotas(self._requests)
+
+    def in_numbers(self, *, blocks: bool) -> CohortQuotas:
+        """Return the quotas as the run goes by them.
+
+        Args:
+            blocks: a job that waits for quota holds up those behind it.
+        """
+        queues = self.quotas.queues
+        notes = unused_vcs((queue.vc for queue in queues), self.problem.jobs.vc.tolist())
+        unused = [word for word in _OF_THE_POLICY if any(getattr(q, word) for q in queues)]
+        if unused:
+            notes.append(
+                f"Policy {self.label!r} takes no notice of what the quotas say of "
+                f"{', '.join(unused)}; policy quota does."
+            )
+        return CohortQuotas(**self._requests.in_numbers(), blocks=blocks, notes=tuple(notes))

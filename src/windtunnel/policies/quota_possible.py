@@ -42,30 +42,43 @@ def refuse_types(label: str, accounts: Iterable[Account], problem: Problem) -> N
             raise PolicyError(label, message)
 
 
-def impossible(requests: QueueRequests) -> dict[int, str]:
-    """Return why jobs could never start, whoever else runs, by arrival number.
+def refuse_queues(label: str, requests: QueueRequests) -> None:
+    """Check that every job has a queue.
 
-    A job has no queue, or asks for more than its queue can ever use.
+    Args:
+        label: the policy's.
+        requests: what the jobs ask of which queue.
+
+    Raises:
+        PolicyError: a job has none.
+    """
+    problem, jobs = requests.problem, requests.problem.jobs
+    for job in np.flatnonzero(requests.account_of < 0)[:1].tolist():
+        row = problem.rows[job]
+        message = (
+            f"virtual cluster {quote(NO_VC if jobs.vc[row] is None else jobs.vc[row])} has no "
+            f"quota; name it, or give one queue to all others with vc = {quote(REST)}"
+        )
+        raise PolicyError(label, message, job=jobs.job_id[row])
+
+
+def above_quotas(requests: QueueRequests) -> dict[int, str]:
+    """Return the jobs that could not start if nobody else were there, with why, by arrival number.
+
+    Args:
+        requests: what the jobs ask of which queue; each has one.
     """
     problem, accounts, account_of = requests.problem, requests.accounts, requests.account_of
-    jobs, found = problem.jobs, dict[int, str]()
-    for job in np.flatnonzero(account_of < 0).tolist():
-        vc = jobs.vc[problem.rows[job]]
-        found[job] = (
-            f"virtual cluster {quote(NO_VC if vc is None else vc)} has no quota; name it, or give "
-            f"one queue to all others with vc = {quote(REST)}"
-        )
     pairs, line_of = lines(problem, account_of)
     most = cache(lambda number, flavor: accounts[number].most(flavor))
     limits = np.full(len(pairs), -1, dtype=np.int64)
     for line, (number, kind) in enumerate(pairs.tolist()):
         possible = [most(number, flavor) for flavor in requests.flavors(kind, accounts[number])]
         limits[line] = max(possible, default=-1)
-    over: list[int] = []
-    if len(pairs):
-        over = np.flatnonzero(amounts(problem) > limits[line_of]).tolist()
-    for job in (number for number in over if number not in found):
-        view = jobs.views[problem.rows[job]]
+    over = np.flatnonzero(amounts(problem) > limits[line_of]) if len(pairs) else np.empty(0, int)
+    found = {}
+    for job in over.tolist():
+        view = problem.jobs.views[problem.rows[job]]
         of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
         found[job] = (
             f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of "
@@ -73,17 +86,3 @@ def impossible(requests: QueueRequests) -> dict[int, str]:
             f"{max(limits[line_of[job]], 0) / PARTS:g} at most, whoever else runs"
         )
     return found
-
-
-def refuse_jobs(label: str, requests: QueueRequests) -> None:
-    """Check that every job could start if nobody else were there.
-
-    Args:
-        label: the policy's.
-        requests: what the jobs ask of which queue.
-
-    Raises:
-        PolicyError: a job has no queue, or asks for more than its queue can ever use.
-    """
-    for job, why in impossible(requests).items():
-        raise PolicyError(label, why, job=requests.problem.jobs.job_id[requests.problem.rows[job]])

@@ -93,17 +93,9 @@ class ReservingPacking(PerRun):
 
         Raises:
             PolicyError: the cluster has types whose strength is not known or not given, or some
-                GPUs without a type beside others; the jobs have no such column of numbers; or a job
-                needs GPUs of several types together.
+                GPUs without a type beside others, or the jobs have no such column of numbers.
         """
-        order = self._order(problem)
-        return _Packing(
-            self,
-            order,
-            self._types_of(problem),
-            self._scores(problem),
-            problem.demand_of.tolist(),
-        )
+        return _Packing(self, self._order(problem), self._scores(problem), problem)
 
     def opens(self, step: int) -> float:
         """Return the seconds after arrival at which a job's plan of this number is open."""
@@ -143,26 +135,6 @@ class ReservingPacking(PerRun):
                 raise PolicyError(self.label, message)
         return tuple(kind for kind in self.types if kind in present)
 
-    def _types_of(self, problem: Problem) -> list[frozenset[str | None] | None]:
-        """Return the GPU types that hold jobs of each demand class; None = it needs no GPU.
-
-        Raises:
-            PolicyError: a job fits on no GPU type alone.
-        """
-        free = problem.free_state()
-        found: list[frozenset[str | None] | None] = []
-        for kind, demand in enumerate(problem.demands):
-            found.append(holding_types(demand, free, problem.types))
-            jobs = np.flatnonzero(problem.demand_of == kind)
-            if len(jobs) and found[-1] == frozenset():
-                row = problem.rows[jobs[0]]
-                message = (
-                    f"asks for {problem.jobs.num_gpus[row]:g} GPUs; a plan has one GPU type, and "
-                    "no type that it accepts has so many"
-                )
-                raise PolicyError(self.label, message, job=problem.jobs.job_id[row])
-        return found
-
     def _scores(self, problem: Problem) -> np.ndarray:
         try:
             values = np.asarray(getattr(problem.jobs, self.score), dtype=np.float64)
@@ -178,30 +150,33 @@ class _Packing(Policy):
     Args:
         policy: the parameters.
         order: the cluster's GPU types from strong to weak; None = the one it does not name.
-        types_of: GPU types that hold jobs of each demand class; None = it needs no GPU.
         scores: Float array (n,), efficiency score of each job of the table; NaN = unknown.
-        demand_of: demand class of each flown job, by arrival number.
+        problem: the run.
     """
 
     def __init__(
         self,
         policy: ReservingPacking,
         order: tuple[str | None, ...],
-        types_of: Sequence[frozenset[str | None] | None],
         scores: np.ndarray,
-        demand_of: Sequence[int],
+        problem: Problem,
     ) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
-        self._policy = policy
+        self._policy, self._problem = policy, problem
+        free = problem.free_state()
+        #: GPU types that hold jobs of each demand class, each alone; None = it needs no GPU.
+        self._types_of = [holding_types(demand, free, problem.types) for demand in problem.demands]
         #: GPU types to try, in order, for high-GPU jobs and others, by demand class.
         self._plans = {
-            kind: [None if held is None else [t for t in types if t in held] for held in types_of]
+            kind: [
+                None if held is None else [t for t in types if t in held] for held in self._types_of
+            ]
             for kind, types in ((HIGH, order), (LOW, order[::-1]))
         }
         self._most_steps = len(order)
         self._scores = scores
         self._waiting: dict[tuple[int, int], list[tuple[int, JobView]]] = {}
-        self._demand_of = demand_of
+        self._demand_of: list[int] = problem.demand_of.tolist()
         #: HIGH or LOW, for every job that has arrived.
         self._kind_of: dict[int, int] = {}
         self.parameters = {
@@ -209,6 +184,18 @@ class _Packing(Policy):
             "threshold": policy.threshold,
             "types": "/".join(kind for kind in order if kind is not None),
             "attempt": "/".join(f"{step:g}" for step in policy.attempts),
+        }
+
+    def too_large(self) -> dict[int, str]:
+        """Return the jobs that no GPU type alone can hold, with why, by arrival number."""
+        jobs, rows = self._problem.jobs, self._problem.rows
+        return {
+            job: (
+                f"asks for {jobs.num_gpus[rows[job]]:g} GPUs; a plan has one GPU type, and no type "
+                "that it accepts has so many"
+            )
+            for job, kind in enumerate(self._demand_of)
+            if self._types_of[kind] == frozenset()
         }
 
     @property

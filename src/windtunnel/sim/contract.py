@@ -242,6 +242,13 @@ class Policy:
         """Return the run's jobs that it would never start, with why, by arrival number."""
         return {}
 
+    def too_large(self) -> dict[int, str]:
+        """Return the run's jobs that ask for more than it can ever give, with why, by number.
+
+        ``oversize`` says what becomes of them, as of those that the cluster cannot hold.
+        """
+        return {}
+
     def may_go_on(self, job: int, where: Where) -> bool:  # noqa: ARG002 - for policies with rules
         """Return whether a running job may go on where another node takes a failed one's place.
 

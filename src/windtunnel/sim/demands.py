@@ -137,6 +137,9 @@ def acceptable(
     binding = _binding(bind_types or (), cluster, texts)
     constrained = len(jobs) - jobs.table["gpu_type"].null_count
     if not cluster.gpu_types or not constrained:
+        if binding:
+            why = "no job names a GPU type" if cluster.gpu_types else "the cluster has none to name"
+            notes.append(f"bind_types (--bind-types) made no difference: {why}.")
         if constrained:
             notes.append(
                 f"{constrained:,} jobs name a GPU type; the cluster tells no types apart, so these "

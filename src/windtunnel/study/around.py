@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.placements import checked_topology
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.quota import Quota
-from windtunnel.policies.quota_limits import limits
+from windtunnel.policies.quota_limits import QuotaLimits
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.disruptions.plan import resolve
@@ -91,14 +91,41 @@ class Around:
         return problem, extra, notes
 
     def _limits(self, problem: Problem, scheduler: Scheduler) -> tuple[Problem, CohortQuotas]:
+        """Return the jobs to fly, and their quotas.
+
+        Raises:
+            PolicyError: quotas do not go with the jobs or the cluster.
+        """
         assert self.quotas is not None  # noqa: S101 - who calls has seen to it
-        return limits(
-            self.quotas,
-            problem,
-            label=scheduler.policy.label,
-            blocks=scheduler.blocking_limits,
-            oversize=scheduler.oversize,
+        label = scheduler.policy.label
+        found = QuotaLimits(self.quotas, problem, label)
+        out = too_large(label, problem, found.too_large(), scheduler.oversize)
+        if out:
+            problem = problem.without(out)
+            found = QuotaLimits(self.quotas, problem, label)
+        return problem, found.in_numbers(blocks=scheduler.blocking_limits)
+
+
+def too_large(label: str, problem: Problem, found: dict[int, str], oversize: str) -> dict[int, str]:
+    """Return the jobs that ask for more than they can ever get, if they may be rejected.
+
+    Args:
+        label: the policy's.
+        problem: the run.
+        found: those jobs, with why, by arrival number.
+        oversize: ``raise``, or ``reject``.
+
+    Raises:
+        PolicyError: there are some, and they may not; names the first.
+    """
+    if found and oversize == "raise":
+        first = min(found)
+        message = (
+            f"{found[first]}. Pass oversize='reject' (--oversize reject) to list such jobs as "
+            "rejected"
         )
+        raise PolicyError(label, message, job=problem.jobs.job_id[problem.rows[first]])
+    return found
 
 
 def around(conditions: Conditions, *, as_pool: bool) -> Around:

@@ -26,7 +26,7 @@ from windtunnel.sim.flight import WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.site.scheduler import BACKFILLING, Scheduler
-from windtunnel.study.around import Around, around, workload_of_jobs
+from windtunnel.study.around import Around, around, too_large, workload_of_jobs
 from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
@@ -80,7 +80,9 @@ def fly_rigid(
         asks=asks_of(conditions.scheduler, rules.where),
     )
     whole, flown = problem, policy.for_run(problem)
-    refused = flown.refuses()
+    refused = flown.refuses() | too_large(
+        policy.label, problem, flown.too_large(), conditions.scheduler.oversize
+    )
     if refused:
         problem = problem.without(refused)
     check_rounds(problem, policy, rules.around.disruptions, rules.until)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
-from windtunnel.cluster.gpu_types import with_types_of
+from windtunnel.cluster.gpu_types import unused_aliases, with_types_of
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
@@ -120,7 +120,9 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
         )
     else:
         outcome = _fly(table, conditions, predictions)
-    outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))
+    cluster = outcome.cluster
+    aliases = unused_aliases(table, cluster.gpu_types, cluster.aliases)
+    outcome = replace(outcome, notes=(*outcome.notes, *aliases, *window_notes(outcome)))
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome

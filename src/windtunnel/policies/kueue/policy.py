@@ -23,7 +23,7 @@ from windtunnel.policies.kueue.pods_ready import Unready
 from windtunnel.policies.kueue.site_trees import flavor_types, site_nodes, trees
 from windtunnel.policies.kueue.state import State
 from windtunnel.policies.kueue.usage import UsageBook
-from windtunnel.policies.kueue.workloads import JobReader, gpu_resource
+from windtunnel.policies.kueue.workloads import JobReader, gpu_resource, idle_queues
 from windtunnel.sim.contract import Policy, Preempt, Start, Wake
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ class KueueRun(Policy):
                 "flavors with a topology place pods on whole GPUs of nodes; leave out what models "
                 "devices (cores, memory, shares of GPUs)",
             )
+        self._idle = idle_queues(manifests, problem)
         self._other = ", ".join(f"{count:,} {kind}" for kind, count in manifests.other.items())
         self.parameters = {
             "gates": {"as in": "v0.20", **gates.changed},
@@ -186,6 +187,7 @@ class KueueRun(Policy):
         """What a reader of the numbers must know."""
         gates = self.state.gates.in_words
         found = [f"Kueue's feature gates were {gates}; docs/systems/kueue.md lists them."]
+        found += self._idle
         if self._other:
             found.append(f"Of the manifests {self._other} were not read: they decide nothing here.")
         if self.unready is not None and self.unready.evictions:

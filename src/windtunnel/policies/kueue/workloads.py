@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.cluster.topology.words import request_of
-from windtunnel.errors import PolicyError, quote
+from windtunnel.errors import PolicyError, quote, unused_names
 from windtunnel.policies.kueue import objects
 
 if TYPE_CHECKING:
@@ -45,6 +45,20 @@ def queues_by_name(manifests: Manifests) -> dict[str, str]:
         found.setdefault(local.name, local.cluster_queue)
         found[f"{local.namespace}/{local.name}"] = local.cluster_queue
     return found
+
+
+def idle_queues(manifests: Manifests, problem: Problem) -> list[str]:
+    """Return what to note of LocalQueues that no job is sent to: one sentence, or none.
+
+    A job's ``vc`` may be a LocalQueue's name, with or without its namespace, or its ClusterQueue's.
+    """
+    vcs = {None if vc is None else str(vc) for vc in problem.jobs.vc.tolist()}
+    idle = [
+        local.name
+        for local in manifests.local_queues
+        if vcs.isdisjoint((local.name, f"{local.namespace}/{local.name}", local.cluster_queue))
+    ]
+    return unused_names("The manifests have", "LocalQueue", idle, vcs, where="the trace")
 
 
 class JobReader:
