@@ -91,13 +91,27 @@ class Deciding:
         Raises:
             PolicyError: a decision that is impossible; names the instant and the job.
         """
+        self._ask(self.policy.decide)
+        self._forget()
+
+    def fill(self) -> None:
+        """Ask the policy for its decisions between two rounds, and carry them out.
+
+        What has happened stays to be seen at the next round.
+
+        Raises:
+            PolicyError: a decision that is impossible; names the instant and the job.
+        """
+        self._ask(self.policy.fill)
+
+    def _ask(self, ask: object) -> None:
         self.asked.look_again()
         self.search.forget()
         self.search.admission.capped = False
         if self.state.tells:
             self.views.tell(self.policy)
         self._refuse_idling()
-        decisions = self.policy.decide(self.state.now, self.queue, self.cluster)
+        decisions = ask(self.state.now, self.queue, self.cluster)
         if decisions is None and (self.starts or self.lines.count == 0):
             decisions = ()
         try:
@@ -111,7 +125,6 @@ class Deciding:
                 self.preempt(decision.job, decision.loses, decision.ends)
             else:
                 self.driver.carry_out(decision)
-        self._forget()
 
     @cython.cfunc
     def _refuse_idling(self) -> cython.void:

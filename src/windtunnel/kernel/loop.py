@@ -89,6 +89,7 @@ class Simulation:
             though somebody waits; at the quiet ones nothing else was certain to come.
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
+        at_round: a round began, and was not taken notice of yet (`takes_round`).
         news: something happened at this instant that calls for a decision.
         points: decisions so far.
     """
@@ -111,6 +112,7 @@ class Simulation:
     round: cython.longlong
     decides_in_rounds: cython.bint
     is_round: cython.bint
+    at_round: cython.bint
     decide_every: cython.double
     pending: cython.double
     wants_after: cython.bint
@@ -400,7 +402,7 @@ class Simulation:
                     self.news = self.news or self.points == self.turn_points
                 if self.every < ENDLESS and self.round * self.every == self.state.now:
                     self.round += 1
-                    self.is_round = self.news = True
+                    self.is_round = self.at_round = self.news = True
                     if self.keys == KEYS_PYTHON:
                         return LOOP_ROUND
                     if not self.asks:
@@ -762,6 +764,12 @@ class Simulation:
     def now(self) -> float:
         """The instant, s."""
         return self.state.now
+
+    def takes_round(self) -> bool:
+        """Return whether a round began since this was asked last."""
+        began: bool = bool(self.at_round)
+        self.at_round = False
+        return began
 
     @property
     def num_points(self) -> int:

@@ -46,10 +46,12 @@ class Described(PerRun):
 
     Attributes:
         prefix: what its names begin with: ``gavel:``.
+        words: parameters that are words, and not numbers.
         text: the policy as it was asked for.
     """
 
     prefix: ClassVar[str]
+    words: ClassVar[frozenset[str]] = frozenset({"fill"})
     refusal = "runs in rounds only: see windtunnel.simulate"
     preemptive = True
     queueing = "skip"
@@ -73,11 +75,13 @@ class Described(PerRun):
 
     @classmethod
     def value(cls, where: str, parameter: str, text: str) -> Any:
-        """Return a parameter's value as the policy takes it: a number.
+        """Return a parameter's value as the policy takes it: a word, or else a number.
 
         Raises:
-            SpecError: it is none.
+            SpecError: it should be a number, and is none.
         """
+        if parameter in cls.words:
+            return text
         try:
             return float(text)
         except ValueError as error:

@@ -187,6 +187,7 @@ class Policy:
             is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
+        fills: between rounds of a ``decide`` the policy is asked to ``fill``.
         turn: seconds for which a job runs before another may take its place, however little it got
             done by then; None = such turns are ``every`` where the order is by attained service.
         vectorised: ``key`` takes many jobs at once, as arrays (`windtunnel.sim.keys.JobsView`), and
@@ -214,6 +215,7 @@ class Policy:
     #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
     usage_order: UsageOrder | None = None
     every: float | None = None
+    fills: bool = False
     turn: float | None = None
     vectorised: bool | None = None
     elastic: bool = False
@@ -280,6 +282,16 @@ class Policy:
             cluster: what runs and what is free (`windtunnel.kernel.policy_views.ClusterView`):
                 ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
                 ``fit(job)`` -> where it would go, or None ...
+        """
+        raise NotImplementedError
+
+    def fill(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
+        """Yield decisions at ``now`` (s), between two rounds; asked of policies that say `fills`.
+
+        Args:
+            now: the instant, s.
+            queue: waiting jobs, as for ``decide``; ``arrived`` are those since the last round.
+            cluster: what runs and what is free; ``finished`` and others are since then, too.
         """
         raise NotImplementedError
 

@@ -74,7 +74,10 @@ class Driver(Decisions):
             PolicyError: a decision that is impossible; names the instant and the job.
         """
         self.forget_alarms(self.deciding.now)
-        self.deciding.decide()
+        if self.policy.fills and not self.run.sim.takes_round():
+            self.deciding.fill()
+        else:
+            self.deciding.decide()
         if self.alarms:
             self.run.sim.watch("alarm", self.alarms[0])
 

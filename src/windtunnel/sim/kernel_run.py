@@ -253,7 +253,9 @@ class KernelRun:
             events=EVENT_ORDERS.index(rules.events),
             every=self.every,
             decide_every=rules.decide_every or math.inf,
-            decides_in_rounds=self.decides and self.policy.every is not None,
+            decides_in_rounds=self.decides
+            and self.policy.every is not None
+            and not self.policy.fills,
             arrivals_wait=self.keys_from == ASKED
             or (power is not None and power.shift is not None),
             asks=self.decides,

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.policies.filling import ALL
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
 from windtunnel.policies.gavel.ideal import fly_ideal
@@ -145,7 +146,7 @@ def run_rounds(
         )
     published = conditions.scheduler.compat == "gavel" or policy.mechanism == "published"
     mechanism = "published" if published else policy.mechanism
-    refuse_options(conditions, mechanism)
+    refuse_options(conditions, mechanism, policy.filling)
     asked = conditions
     if conditions.site.arrivals is not None:
         table = with_arrivals(table, conditions.site.arrivals, in_order if published else None)
@@ -168,6 +169,7 @@ def run_rounds(
         length=policy.length,
         blind=POLICIES[policy.allocation].blind,
         in_turn=policy.allocation.startswith("fifo"),
+        fill=policy.filling or ALL,
         until=math.inf if conditions.until is None else conditions.until,
         stop_after=None if stop_after is None else np.arange(work.num_jobs)[stop_after],
         gap=policy.gap,
@@ -249,8 +251,14 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     return Outcome(table, cluster, flight, settings, {}, tuple(notes)), log, log.stopped_at
 
 
-def refuse_options(conditions: Conditions, mechanism: str) -> None:
+def refuse_options(conditions: Conditions, mechanism: str, fill: str = "") -> None:
     """Check that nothing was asked for that a mechanism of rounds does not do.
+
+    Args:
+        conditions: of the run.
+        mechanism: how shares become rounds.
+        fill: who is to take free GPUs between them (`windtunnel.policies.filling`); empty = that
+            was not asked for.
 
     Raises:
         SpecError: something was; names it.
@@ -262,6 +270,8 @@ def refuse_options(conditions: Conditions, mechanism: str) -> None:
             words = " or ".join(str(word) for word in accepted if word is not None) or "none"
             where = f"{mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies in rounds"
             raise SpecError(name, f"found {quote(found)}; {where} take {words}.")
+    if in_loop and fill:
+        raise SpecError("fill", f"{mechanism} rounds have none; leave it out.")
     costs = (conditions.scheduler.save_time, conditions.scheduler.restore_time or 0)
     if in_loop and costs != (0, 0):
         message = f"the {mechanism} mechanism knows no cost of preemption; expected 0."
@@ -381,11 +391,13 @@ def _settings(policy: GavelPolicy, conditions: Conditions, mechanism: str) -> di
     plain = given if isinstance(given, str) else None if given is None else str(given)
     if isinstance(given, ThroughputTable):
         plain = "given"
-    parameters = {"round": policy.length, "mechanism": mechanism}
+    parameters: dict[str, Any] = {"round": policy.length, "mechanism": mechanism}
     if mechanism == "published":
         parameters["gap"] = policy.gap
     if policy.partitions > 1:
         parameters["partitions"] = policy.partitions
+    if policy.filling:
+        parameters["fill"] = policy.filling
     return {
         "policy": policy.label,
         "arrivals": conditions.site.arrivals,

@@ -51,7 +51,7 @@ def fly_pollux(
     """
     if conditions.scheduler.compat != "pollux":
         raise SpecError("compat", f"policy {policy.label!r} flies with compat='pollux' only.")
-    refuse_options(conditions, "published")
+    refuse_options(conditions, "published", policy.filling)
     if conditions.until is not None or conditions.site.arrivals is not None:
         raise SpecError("until, arrivals", "the published clock knows neither; expected none.")
     given = conditions.scheduler.throughputs

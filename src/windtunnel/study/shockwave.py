@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.policies.filling import ALL
 from windtunnel.policies.gavel.record import RoundLog, Spot
 from windtunnel.policies.gavel.work import ALONE, Decision
 from windtunnel.policies.gavel.work import Rules as RoundRules
@@ -70,7 +71,8 @@ def fly_shockwave(
             f"found {quote(conditions.scheduler.compat)}; Shockwave's policies take 'shockwave'."
         )
         raise SpecError("compat", message)
-    refuse_options(conditions, "published" if conditions.scheduler.compat else "deficit")
+    mechanism = "published" if conditions.scheduler.compat else "deficit"
+    refuse_options(conditions, mechanism, policy.filling)
     if policy.testbed and not conditions.scheduler.compat:
         raise SpecError("policy", f"{policy.text}: testbed=1 goes with compat=shockwave only.")
     if conditions.scheduler.compat and conditions.until is not None:
@@ -85,9 +87,11 @@ def fly_shockwave(
         outcome, parameters = _as_published(table, cluster, work, rows, jobs, policy, conditions)
     else:
         shares = _PhaseShares(jobs, work, policy)
-        rules = RoundRules(label=policy.label, length=policy.rules.length)
+        rules = RoundRules(
+            label=policy.label, length=policy.rules.length, fill=policy.filling or ALL
+        )
         outcome, *_ = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
-        parameters = {"round": rules.length}
+        parameters = {"round": rules.length} | ({"fill": policy.filling} if policy.filling else {})
     settings = {**outcome.settings, "policy": policy.label, "parameters": parameters}
     notes = outcome.notes
     equal = sum(job.kind is None for job in jobs)

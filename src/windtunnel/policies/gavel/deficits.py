@@ -31,6 +31,7 @@ class Deficits:
     Args:
         work: jobs and GPUs.
         length: seconds a round.
+        charges: what a job had before shares were decided on for it counts, too.
 
     Attributes:
         now: until when they are booked, s.
@@ -39,12 +40,13 @@ class Deficits:
         type_time: seconds each job spent on each GPU type, shape (jobs, types).
     """
 
-    def __init__(self, work: Work, length: float) -> None:
-        self._work, self._length = work, length
+    def __init__(self, work: Work, length: float, *, charges: bool = False) -> None:
+        self._work, self._length, self._charges = work, length, charges
         self.now = 0.0
         self.kind_of = np.full(work.num_jobs, -1)
         self.mate_of = np.full(work.num_jobs, ALONE)
         self.type_time = np.zeros((work.num_jobs, work.num_types))
+        self._decided_with = self.type_time
         self._unit_on = np.full(work.num_jobs, -1)
         self._row_of = np.full(work.num_jobs, -1)
         self._pair_at: dict[Unit, int] = {}
@@ -83,6 +85,12 @@ class Deficits:
         alone = (members[:, 1] == ALONE).nonzero()[0]
         before = self._row_of[members[alone, 0]]
         kept[alone[before >= 0]] = self._deficit[before[before >= 0]]
+        if self._charges:
+            new = alone[before < 0]
+            jobs = members[new, 0]
+            had = self.type_time[jobs] - self._decided_with[jobs]
+            kept[new] = np.maximum(-had, -self._length)
+            self._decided_with = self.type_time.copy()
         pair_at: dict[Unit, int] = {}
         if len(alone) < len(members):
             pairs = (members[:, 1] != ALONE).nonzero()[0].tolist()

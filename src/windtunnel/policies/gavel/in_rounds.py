@@ -10,6 +10,7 @@ from typing import Any
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
+from windtunnel.policies.filling import checked_fill
 from windtunnel.policies.gavel.catalogue import POLICIES
 
 PREFIX = "gavel:"
@@ -39,12 +40,15 @@ class GavelPolicy(Described):
         choice: among equally good shares, ``vertex`` or ``centre``
             (`windtunnel.policies.gavel.allocate`); "" = ``centre`` for policies that do not know
             speeds in the published mechanism, else ``vertex``.
+        fill: ``deficit`` mechanism: who may take free GPUs between two rounds, of
+            `windtunnel.policies.filling.FILLS`; "" = ``all``.
 
     Raises:
         SpecError: a parameter is out of range.
     """
 
     prefix = PREFIX
+    words = Described.words | {"mechanism", "by", "inner", "choice"}
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class GavelPolicy(Described):
         weights: tuple[float, ...] = (),
         inner: str = "fairness",
         choice: str = "",
+        fill: str | bool = "",
     ) -> None:
         where = f"policy {PREFIX}{allocation}"
         if allocation not in POLICIES:
@@ -85,6 +90,7 @@ class GavelPolicy(Described):
         self.prices, self.entities_by = tuple(prices), by
         self.weights, self.inner = tuple(weights), inner
         self.choice = choice
+        self.filling = checked_fill(where, fill)
         self.text = f"{PREFIX}{allocation}"
 
     @classmethod
@@ -94,8 +100,6 @@ class GavelPolicy(Described):
         Raises:
             SpecError: it should be a number, and is none.
         """
-        if parameter in {"mechanism", "by", "inner", "choice"}:
-            return text
         if parameter in {"prices", "weights"}:
             number = super().value
             return tuple(number(where, parameter, one) for one in text.split("/"))

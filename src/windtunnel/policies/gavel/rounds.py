@@ -3,8 +3,9 @@
 At each boundary all units (a job, or two that share GPUs) are chosen anew: those that lack most of
 their shares first (`windtunnel.policies.gavel.deficits`), each on the type where it lacks most.
 GPUs that nobody has a claim to go to waiting jobs on the types that suit them best. Jobs that keep
-their place are not touched (a *lease*). Between boundaries waiting jobs take GPUs that are free, at
-once; so they do where a chosen unit cannot start (a node is held back, or power is short).
+their place are not touched (a *lease*). Where a chosen unit cannot start (a node is held back, or
+power is short), waiting jobs take its GPUs. Between boundaries they take GPUs that are free, at
+once: whoever waits, or arrivals alone, or nobody (`windtunnel.policies.filling`).
 
 Unlike in the published mechanism (`windtunnel.policies.gavel.published`), shares are decided on at
 every boundary after a change, no job holds GPUs without running, GPUs are free the moment a job is
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from windtunnel.errors import PolicyError
+from windtunnel.policies.filling import ALL, ARRIVALS, Arrivals
 from windtunnel.policies.gavel.deficits import Deficits
 from windtunnel.policies.gavel.work import ALONE
 from windtunnel.sim.contract import Policy, Preempt, Rerate, Start, Stop, Wake
@@ -70,7 +72,8 @@ class Rounds(Policy):
         self.rounds = self.solves = 0
         self.stopped_at: float | None = None
         self.left = work.steps.astype(float)
-        self._deficits = Deficits(work, rules.length)
+        self._deficits = Deficits(work, rules.length, charges=rules.fill != ALL)
+        self._arrivals = Arrivals()
         self._job_at = np.full(int(rows.max(initial=-1)) + 1, -1)
         self._job_at[rows] = np.arange(len(rows))
         self._views: dict[int, JobView] = {}
@@ -125,7 +128,7 @@ class Rounds(Policy):
     # What happens.
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Decision]:
-        """Choose anew at a boundary; let waiting jobs have free GPUs between two."""
+        """Choose anew at a boundary; let jobs that may have free GPUs between two."""
         self._deficits.advance(now)
         self._note(queue, cluster)
         if self._wanted is not None and not self._wanted:
@@ -140,8 +143,9 @@ class Rounds(Policy):
                 yield from self._rerated(job, cluster)
         self._left_alone.clear()
         if now < self._boundary:
-            self._fill(cluster)
+            self._fill_between(queue, cluster)
             return
+        self._arrivals.begin_round()
         self.rounds += 1
         if self._changed:
             self._decide_on_shares(now, queue)
@@ -157,6 +161,8 @@ class Rounds(Policy):
 
     def _note(self, queue: Any, cluster: Any) -> None:
         """Note who came and who went."""
+        if self.rules.fill == ARRIVALS:
+            self._arrivals.note(queue)
         for view in queue.arrived:
             job = int(self._job_at[view.row])
             self._seen = max(self._seen, job + 1)
@@ -214,8 +220,34 @@ class Rounds(Policy):
             if kept != self._running:  # some could not start: they leave others their GPUs
                 self._fill(cluster)
 
+    def _fill_between(self, queue: Any, cluster: Any) -> None:
+        """Let jobs that may have the free GPUs between two boundaries."""
+        if self.rules.fill == ALL:
+            self._fill(cluster)
+            return
+        new = self._arrivals.waiting(queue)
+        if self.rules.in_turn and len(queue) > len(new):
+            return  # first come, first served: somebody has waited for longer
+        for view in new:
+            job = int(self._job_at[view.row])
+            kinds = self._kinds_by_fitness(job, self._free(cluster))
+            if any(self._starts((job, ALONE), kind, cluster) for kind in kinds):
+                self._arrivals.start(view)
+            elif self.rules.in_turn:
+                return
+
+    def _kinds_by_fitness(self, job: int, left: list[int]) -> list[int]:
+        """Return the types with GPUs enough left for a job, where it is fastest first.
+
+        Under a policy that does not know speeds, those with most GPUs left first.
+        """
+        fitness, gang = self._fit_at[job], self._gangs[job]
+        worth = left if self.rules.blind else fitness
+        kinds = [kind for kind, free in enumerate(left) if fitness[kind] > 0 and gang <= free]
+        return sorted(kinds, key=lambda kind: -worth[kind])
+
     def _fill(self, cluster: Any) -> None:
-        """Let waiting jobs have GPUs that came free within the round."""
+        """Let whoever waits have GPUs that are free, in the order of the policy."""
         if len(self._mate) == len(self._active):
             return
         left = self._free(cluster)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from windtunnel.policies.filling import ALL
 from windtunnel.sim.expected_work import expected_left
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ class Rules:
         in_turn: no job without a share runs, even where GPUs are idle (first come, first served).
         blind: the policy does not know speeds: GPUs that nobody has a claim to are given by how
             many of a type are free.
+        fill: who may take GPUs that are free between boundaries
+            (`windtunnel.policies.filling`); of our default mechanism.
         until: horizon, s; of the mechanisms with a loop of their own.
         stop_after: rows of `Work`; the run ends when all of them are done. None = all jobs.
         gap: published mechanism: least seconds between two decisions.
@@ -174,6 +177,7 @@ class Rules:
     length: float = 360.0
     in_turn: bool = False
     blind: bool = False
+    fill: str = ALL
     until: float = math.inf
     stop_after: np.ndarray | None = None
     gap: float = 1920.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
+from windtunnel.policies.filling import ARRIVALS, NOBODY, checked_fill
 from windtunnel.policies.pollux.clock import Clock
 from windtunnel.policies.pollux.fitting import one_thread
 from windtunnel.policies.pollux.on_options import OnOptions, OnOptionsPolicy
@@ -28,6 +29,8 @@ PREFIX = "pollux:"
 #: Policies that know no parameters of their own, by name.
 RIVALS: dict[str, Callable[[], Decider]] = {"tiresias": Tiresias, "optimus": Optimus}
 SEARCH, PROGRAM = "pollux", "sia"
+#: Who may take free GPUs between two ticks.
+FILLS = (ARRIVALS, NOBODY)
 #: Parameters that only one policy takes, and what they are by default.
 _OWN: dict[str, dict[str, float]] = {
     SEARCH: {"avoid": 1, "seed": 0},
@@ -54,6 +57,8 @@ class PolluxPolicy(Described):
             as published; 0 = with the largest that the job may train with.
         believed: of `PROGRAM` only: 1 = restarts are taken to cost what the published scheduler
             believes, 0 = what they do.
+        fill: without ``compat``: who may take free GPUs between two ticks, of `FILLS`; "" =
+            ``false``.
 
     Raises:
         SpecError: a parameter is out of range.
@@ -75,6 +80,7 @@ class PolluxPolicy(Described):
         rounding: float | None = None,
         own_batch: float | None = None,
         believed: float | None = None,
+        fill: str | bool = "",
     ) -> None:
         if decider not in {*RIVALS, *_OWN}:
             raise SpecError.unknown(
@@ -91,6 +97,7 @@ class PolluxPolicy(Described):
         _check_own(where, given, _OWN.get(decider, {}))
         self.decider, self.interval, self.interference = decider, interval, interference
         self.every = interval
+        self.filling = checked_fill(where, fill, FILLS)
         self.own = {**_OWN.get(decider, {}), **given}
         self.text = PREFIX + decider
 
@@ -117,7 +124,13 @@ class PolluxPolicy(Described):
             SEARCH: self.made,
             PROGRAM: lambda machines: SiaOnOptions(machines, self._rules),
         }
-        return OnOptionsPolicy(deciders[self.decider], self.text, self.interval)
+        return OnOptionsPolicy(
+            deciders[self.decider],
+            self.text,
+            self.interval,
+            fill=self.filling,
+            resizes=self.decider != "tiresias",
+        )
 
     def made(self, machines: Machines) -> Decider:
         """Return who decides, on some nodes."""

@@ -5,20 +5,23 @@ many nodes, and Sia of which type; where they are is the placement's to say, and
 the run's penalty. What a job has to gain is in its options: where its model is of goodput, an
 option's is the best over batch sizes; else the batch is fixed, and goodput is throughput. A choice
 that fits nowhere (a node has failed, cores are short) becomes the largest option below it that
-fits; a job of which not even the smallest fits waits.
+fits; a job of which not even the smallest fits waits. Arrivals that fill between two ticks get the
+least that the policy gives a job: its smallest option, or what was asked for where sizes stay.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.policies.filling import ARRIVALS, Arrivals
 from windtunnel.policies.morphling.draft import Draft
 from windtunnel.policies.pollux.roaming import Machines
-from windtunnel.sim.contract import Policy
+from windtunnel.sim.contract import Policy, Resize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,11 +52,12 @@ class OnOptions:
 
     Attributes:
         delay: s of its launch to go.
+        launched: when it was launched between two ticks, s; -inf = never.
     """
 
     def __init__(self, view: JobView, cluster: Any, allowed: int) -> None:
         self.view, self.cluster, self._allowed = view, cluster, allowed
-        self.delay = 0.0
+        self.delay, self.launched = 0.0, -math.inf
         self.options: Sequence[Option] = cluster.options(view)
         asked = cluster.work(view).requested.num_gpus
         self.job = Asked(str(view.number), asked, float(view.submit_time))
@@ -108,6 +112,12 @@ class OnOptions:
         before = left / here if here else np.inf
         return (before - left * fastest) / (size - gpus)
 
+    def launch(self, where: Where | None, now: float) -> None:
+        """Note that the job was launched between two ticks."""
+        self.note(where, 0.0)
+        self.launched = now
+        self.starts += 1
+
     def note(self, where: Where | None, seconds: float) -> None:
         """Note where the job is, and that it was there for so long."""
         self.held += len(self.nodes) * seconds
@@ -126,18 +136,33 @@ class OnOptionsPolicy(Policy):
         made: makes the decider of a run on some nodes.
         label: the policy as it was asked for.
         interval: s a tick.
+        fill: who may take free GPUs between two ticks (`windtunnel.policies.filling`); empty =
+            nobody.
+        resizes: jobs may get other numbers of GPUs than asked for.
     """
 
     elastic = True
 
-    def __init__(self, made: Callable[[Machines], Decider], label: str, interval: float) -> None:
+    def __init__(
+        self,
+        made: Callable[[Machines], Decider],
+        label: str,
+        interval: float,
+        *,
+        fill: str = "",
+        resizes: bool = True,
+    ) -> None:
         self._made, self.every = made, interval
+        self._fill, self._resizes = fill, resizes
+        self.fills = fill == ARRIVALS
         self.name = label  # type: ignore[misc] # parameters stand in it
-        self.parameters = {"interval": interval}
+        self.parameters = {"interval": interval} | ({"fill": fill} if fill else {})
 
     def for_run(self, problem: Any) -> OnOptionsPolicy:
         """Return a copy with a decider and books of its own."""
-        twin = OnOptionsPolicy(self._made, self.name, self.every or 0.0)
+        twin = OnOptionsPolicy(
+            self._made, self.name, self.every or 0.0, fill=self._fill, resizes=self._resizes
+        )
         kinds = (
             node.gpu_type or "" for node in problem.cluster.node_types for _ in range(node.count)
         )
@@ -145,6 +170,7 @@ class OnOptionsPolicy(Policy):
         twin._decider, twin._jobs, twin._last = self._made(machines), {}, 0.0
         twin._allowed = [demand.allowed for demand in problem.demands]
         twin._demand_of = problem.demand_of
+        twin._arrivals = Arrivals()
         return twin
 
     _decider: Decider
@@ -152,15 +178,19 @@ class OnOptionsPolicy(Policy):
     _demand_of: np.ndarray
     _jobs: dict[int, OnOptions]
     _last: float
+    _arrivals: Arrivals
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
         """Let the decider choose anew, and place what it chose."""
+        if self.fills:
+            self._arrivals.note(queue)
+            self._arrivals.begin_round()
         draft = Draft(now, cluster)
         views = [held.job for held in draft.held.values()] + list(queue)
         active = [self._job(view, cluster) for view in sorted(views, key=lambda v: v.number)]
         free = [int(gpus) for gpus in cluster.free_by_node]
         for job in active:
-            job.note(cluster.where(job.view), now - self._last)
+            job.note(cluster.where(job.view), now - max(self._last, job.launched))
             for node in job.nodes:
                 free[node] += 1
         self._last = now
@@ -175,6 +205,21 @@ class OnOptionsPolicy(Policy):
             if draft.changed(held):
                 self._jobs[held.job.number].starts += 1
         yield from draft.decisions()
+
+    def fill(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
+        """Launch jobs that came since the last tick where GPUs are free, by submission."""
+        self._arrivals.note(queue)
+        for view in self._arrivals.waiting(queue):
+            job = self._job(view, cluster)
+            least = job.options[0].num_gpus if self._resizes else job.job.gpus
+            ways = [option for option in job.options if option.num_gpus == least]
+            for option in sorted(ways, key=lambda option: option.iteration_time):
+                where = cluster.place(view, option)
+                if where is not None:
+                    yield Resize(view, option, where)
+                    self._arrivals.start(view)
+                    job.launch(cluster.where(view), now)
+                    break
 
     def _job(self, view: JobView, cluster: Any) -> OnOptions:
         if view.number not in self._jobs:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
+from windtunnel.policies.filling import checked_fill
 from windtunnel.policies.shockwave import shares
 from windtunnel.policies.shockwave.market import MarketRules
 from windtunnel.policies.shockwave.published import OVERHEAD, Rules
@@ -53,6 +54,8 @@ class ShockwavePolicy(Described):
         k: what a second of the longest time left costs it.
         lam: exponent of the weight of late jobs.
         rhomax: finish time over that of the fair share that it promises.
+        fill: without ``compat``: who may take free GPUs between two rounds, of
+            `windtunnel.policies.filling.FILLS`; "" = ``all``.
 
     Raises:
         SpecError: a parameter is out of range.
@@ -75,6 +78,7 @@ class ShockwavePolicy(Described):
         k: float = 1e-3,
         lam: float = 12.0,
         rhomax: float = 1.0,
+        fill: str | bool = "",
     ) -> None:
         if allocation not in ALLOCATIONS:
             known = [PREFIX + name for name in ALLOCATIONS]
@@ -99,4 +103,5 @@ class ShockwavePolicy(Described):
         self.market = MarketRules(
             window=int(window), every=int(every), k=k, lam=lam, rhomax=rhomax, length=float(round)
         )
+        self.filling = checked_fill(f"policy {PREFIX}{allocation}", fill)
         self.text = PREFIX + allocation

@@ -18,8 +18,9 @@ MAX_IDLE = 10_000
 class Clock:
     """Rounds at k x ``every``, visited only while a job is active, and the next decision.
 
-    At a round keys are asked again; a tier-3 policy with rounds decides at rounds only. With an
-    interval a decision that is called for is made at the next multiple of it.
+    At a round keys are asked again; a tier-3 policy with rounds decides at rounds only, or fills
+    between them, too. With an interval a decision that is called for is made at the next multiple
+    of it.
 
     Args:
         state: the run.
@@ -34,7 +35,8 @@ class Clock:
     def __init__(self, state: Lent, rules: Rules) -> None:
         policy = state.policy
         self.state, self.every, self.interval = state, policy.every, rules.decide_every
-        self.at_rounds_only = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
+        in_rounds = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
+        self.at_rounds_only = in_rounds and not policy.fills
         self.may_wait, self.patience = rules.may_wait(policy), rules.patience(policy)
         self.settles = rules.settles(policy)
         self.pending, self.points, self.gave_up = math.inf, 0, False
@@ -88,6 +90,7 @@ class Clock:
         """Call for a decision at ``now`` (s); it is made at once, or is pending."""
         if self.at_rounds_only and not at_round and self.pending > now:
             return
+        self.state.at_round |= at_round
         self.pending = min(self.pending, self._delayed(now))
         if self.pending > now:
             return
@@ -95,6 +98,7 @@ class Clock:
         self.points += 1
         self.state.capped = False
         self.state.scheduler.decide()
+        self.state.at_round = False
         if self.state.recorder is not None:
             self.state.recorder.decided(self.points)
 

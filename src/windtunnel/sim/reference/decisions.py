@@ -10,7 +10,7 @@ from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.jobs import JobView
@@ -71,12 +71,23 @@ class Deciding(Decisions):
         """Do nothing: a tier-3 policy keeps no keys here."""
 
     def decide(self) -> None:
-        """Ask the policy, and carry out its decisions."""
+        """Ask the policy, and carry out its decisions.
+
+        What has happened between two rounds stays to be seen at the next.
+        """
+        if self.policy.fills and not self.state.at_round:
+            self._ask(self.policy.fill)
+            return
+        self._ask(self.policy.decide)
+        for notes in (self.arrived, self.over, self.stopped, self.moved):
+            notes.clear()
+
+    def _ask(self, ask: Callable[[float, Any, Any], Any]) -> None:
         self.forget_alarms(self.now)
         self._refuse_idling()
         for job in self.state.running:
             self.state.view(job)
-        decisions: Any = self.policy.decide(self.now, self.queue, self.cluster)
+        decisions: Any = ask(self.now, self.queue, self.cluster)
         if decisions is None and (self._starts or not self.state.waiting):
             decisions = ()
         if not isinstance(decisions, Iterable):
@@ -91,8 +102,6 @@ class Deciding(Decisions):
                 self.state.preempt(job, loses=decision.loses, ends=decision.ends)
             else:
                 self.carry_out(decision)
-        for notes in (self.arrived, self.over, self.stopped, self.moved):
-            notes.clear()
 
     def _refuse_idling(self) -> None:
         """Count decisions in a row at which nothing runs or has happened; stop that in the end."""

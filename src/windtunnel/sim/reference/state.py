@@ -43,6 +43,7 @@ class State(PlaceSearch):
         most_in_use: the most nodes in use since somebody asked, where some may sleep.
         moving: a job is on its way from one place to another, of which nobody hears.
         budget: what may be added to the draw, nanowatts.
+        at_round: a round began since the last decision.
         capped: somebody waits for power alone, as far as has been tried at this decision.
         is_stopped: the policy has ended the run at this instant.
         changes: how often anything has changed that a plan may rest on.
@@ -81,7 +82,7 @@ class State(PlaceSearch):
         self.writing_time = [0.0] * jobs
         self.lost_work, self.slowed = [0.0] * jobs, [0.0] * jobs
         self.restarts, self.to_restart = [0] * jobs, set[int]()
-        self.has_rates = self.moving = self.capped = self.is_stopped = False
+        self.has_rates = self.moving = self.capped = self.is_stopped = self.at_round = False
         self.most_in_use = self.budget = self.changes = 0
         self.counts_nodes = rules.power is not None and rules.power.sleep is not None
         self._was_slow = False
