@@ -26,6 +26,8 @@ POLICIES = (
     "pollux:optimus:interval=20",
     "pollux:pollux:interval=20",
     "pollux:sia:interval=20",
+    "pollux:optimus:interval=20:fill=true",
+    "pollux:sia:interval=20:fill=true",
     "morphling",
     "morphling:priced",
     "morphling:priced:margin=0:patience=5:yielding=0",

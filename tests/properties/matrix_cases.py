@@ -150,10 +150,18 @@ GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
     "gavel:max_min_fairness_perf:mechanism=published",
+    *("gavel:max_min_fairness:fill=true", "gavel:max_min_fairness_packed:fill=false"),
+    *("gavel:fifo_perf:fill=true", "gavel:gandiva:fill=true"),
 )
-SHOCKWAVE = tuple(f"shockwave:{name}" for name in SHARED)
+SHOCKWAVE = (
+    *(f"shockwave:{name}" for name in SHARED),
+    *("shockwave:market:fill=true", "shockwave:isolated:fill=false"),
+)
 _SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
-POLLUX = ("pollux:tiresias", "pollux:optimus", "pollux:pollux", "pollux:sia")
+POLLUX = (
+    *("pollux:tiresias", "pollux:optimus", "pollux:pollux", "pollux:sia"),
+    *("pollux:tiresias:fill=true", "pollux:sia:fill=true"),
+)
 _SHORT |= {name: f"{name}:interval=10" for name in POLLUX}
 #: Every policy by its name.
 POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *POLLUX, *GAVEL)

@@ -175,6 +175,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "a pool": lambda _: False,
     "nodes of several sizes": lambda _: False,
     "what mechanism=published refuses": lambda _: False,
+    "fill": lambda cell: "fill=" in cell.policy,
     "gavel:allox": lambda cell: cell.policy == "gavel:allox",
     "gavel:…:mechanism=ideal": _mechanism("ideal"),
     "gavel:…:mechanism=published (compat=gavel)": _mechanism("published"),

@@ -30,6 +30,7 @@ OTHERS = [name for name in POLICIES if name not in SHARING]
 SOME_SHARING = (
     *("gavel:fifo_packed", "gavel:fifo", "gavel:max_min_fairness_perf", "gavel:gandiva"),
     *("shockwave:market", "shockwave:finish_time_fairness"),
+    *("gavel:max_min_fairness:fill=true", "shockwave:market:fill=true"),
 )
 #: What the engines agree on to the bit.
 SAME = (
@@ -66,6 +67,7 @@ def _twos() -> Iterator[Cell]:
         yield from (Cell(policy, rule, "best_fit", (), 1) for rule in RULES)
         yield from (Cell(policy, None, placement, (), 2) for placement in PLACED)
         yield from (Cell(policy, None, "best_fit", (name,), 3) for name in FEATURES)
+    yield Cell("gavel:max_min_fairness_perf:mechanism=published:fill=true", None, "best_fit", (), 1)
     for name in FEATURES:
         yield from (Cell("fifo", None, placement, (name,), 4) for placement in PLACED)
         yield from (Cell("srtf", rule, "best_fit", (name,), 5) for rule in RULES)
