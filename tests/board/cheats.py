@@ -64,6 +64,14 @@ class ByRemaining(wt.Policy):
         return job.submit_time
 
 
+class Fills(wt.Policy):
+    every = 60.0
+    fills = True
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        yield from ()
+
+
 class PerfectEstimates(wt.Policy):
     queueing = "easy"
     estimates = "perfect"

@@ -138,7 +138,7 @@ def test_a_cheat_finds_nothing(name: str, drawn: Drawn) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ByRemaining", "PerfectEstimates", "ByOracle"])
+@pytest.mark.parametrize("name", ["ByRemaining", "PerfectEstimates", "ByOracle", "Fills"])
 def test_what_would_let_the_simulator_cheat_is_refused(name: str) -> None:
     with pytest.raises(PolicyError, match="a confined policy leaves it as it is"):
         Process(f"cheats:{name}")

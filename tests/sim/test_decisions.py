@@ -316,6 +316,78 @@ def test_rounds_of_a_policy_that_decides() -> None:
     assert out.metrics()["scheduling_points"] == 3
 
 
+class Filling(wt.Policy):
+    """Starts nobody at rounds, and odd jobs between them; writes down what it is shown."""
+
+    every = 10.0
+    fills = True
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float, list[str], list[str]]] = []
+
+    def _write(self, what: str, now: float, queue: Any, cluster: Any) -> None:
+        names = ([job.job_id for job in jobs] for jobs in (queue.arrived, cluster.finished))
+        self.seen.append((what, now, *names))  # type: ignore[arg-type] # two of them
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        """Start everybody from 20 s on."""
+        self._write("round", now, queue, cluster)
+        if now >= 20:
+            yield from (wt.Start(job) for job in queue)
+
+    def fill(self, now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        """Start odd jobs."""
+        self._write("fill", now, queue, cluster)
+        yield from (wt.Start(job) for job in queue if job.number % 2)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_between_rounds_a_policy_may_fill(engine: str) -> None:
+    """What has happened between two rounds is shown at fills, and again at the next round."""
+    jobs = {
+        "job_id": ["a", "b", "c", "d"],
+        "submit_time": [0.0, 1.0, 12.0, 13.0],
+        "duration": [5.0, 3.0, 5.0, 1.0],
+        "num_gpus": [1.0] * 4,
+    }
+    policy = Filling()
+    run = wt.simulate(jobs, "1x4", policy, engine=engine)
+    assert run.table["start_time"].to_pylist() == [20.0, 1.0, 20.0, 13.0]
+    assert policy.seen == [
+        ("round", 0.0, ["a"], []),
+        ("fill", 1.0, ["b"], []),
+        ("fill", 4.0, ["b"], ["b"]),
+        ("round", 10.0, ["b"], ["b"]),
+        ("fill", 12.0, ["c"], []),
+        ("fill", 13.0, ["c", "d"], []),
+        ("fill", 14.0, ["c", "d"], ["d"]),
+        ("round", 20.0, ["c", "d"], ["d"]),
+        ("fill", 25.0, [], ["a", "c"]),
+    ]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("events", ["submissions_first", "completions_first"])
+def test_at_the_instant_of_a_round_events_in_turn_are_filled_first(
+    events: str, engine: str
+) -> None:
+    """An arrival at 10 s has a decision of its own, before that of the round."""
+    jobs = {"submit_time": [0.0, 10.0], "duration": [5.0, 5.0], "num_gpus": [1.0, 1.0]}
+    policy = Filling()
+    wt.simulate(jobs, "1x4", policy, engine=engine, events=events)
+    assert [(what, now) for what, now, *_ in policy.seen if now == 10.0] == [
+        ("fill", 10.0),
+        ("round", 10.0),
+    ]
+
+
+def test_only_a_policy_that_decides_in_rounds_fills_between_them() -> None:
+    policy = Filling()
+    policy.every = None
+    with pytest.raises(wt.PolicyError, match=r"fills=True; expected decide\(...\) with every="):
+        wt.simulate(JOBS, "2x2", policy)
+
+
 def test_waiting_for_ever_in_rounds_is_an_error() -> None:
     def lazy(now: float, queue: Any, cluster: Any) -> list[Any]:
         return []

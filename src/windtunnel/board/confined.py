@@ -45,6 +45,7 @@ _REFUSED: dict[str, Any] = {
     "by": [],
     "estimates": "recorded",
     "elastic": False,
+    "fills": False,
     "chooses_nodes": False,
 }
 

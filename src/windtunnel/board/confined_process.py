@@ -127,7 +127,7 @@ def _load(line: Line, guard: Guard, path: str) -> Any:
         line.put("error", what=str(error))
         os._exit(1)
     names = ["label", "tier", "queueing", "preemptive", "every", "turn", "elastic", "estimates"]
-    names += ["by", "by_remaining", "by_service", "chooses_nodes", "watches"]
+    names += ["by", "by_remaining", "by_service", "chooses_nodes", "fills", "watches"]
     like = {name: getattr(policy, name) for name in names}
     levels = None if policy.levels is None else [policy.levels.bounds, policy.levels.keys]
     line.put("answer", of={**like, "levels": levels})

@@ -41,6 +41,8 @@ def _checked(made: Policy) -> Policy:
     _ = made.tier  # raises if the class defines none of the methods
     if made.every is not None and not 0 < made.every < float("inf"):
         raise PolicyError(made.label, f"every={made.every!r}; expected seconds > 0")
+    if made.fills and (made.every is None or made.tier < 3):  # noqa: PLR2004 - the tier's name
+        raise PolicyError(made.label, "fills=True; expected decide(...) with every=seconds")
     return made
 
 
