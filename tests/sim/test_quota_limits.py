@@ -181,7 +181,7 @@ def test_what_is_refused(policy: Any, given: dict[str, Any], message: str) -> No
 
 def test_jobs_without_the_quota_are_refused_or_rejected() -> None:
     jobs = _jobs((0, 1, 1, "a"), (0, 1, 5, "a"))
-    with pytest.raises(PolicyError, match="allows 4 at most.*--oversize reject"):
+    with pytest.raises(PolicyError, match=r"allows 4 at most.*--oversize reject"):
         wt.simulate(jobs, "2x4", "fifo", quotas=APART)
     out = wt.simulate(jobs, "2x4", "fifo", quotas=APART, oversize="reject")
     assert out.table["status"].to_pylist() == ["finished", "rejected"]
