@@ -245,3 +245,31 @@ def test_behind_a_job_that_is_never_over_nobody_comes() -> None:
     assert out.table["reason"].to_pylist()[1] == "its user waits for a job for ever"
     cut = wt.simulate(log_of(rows), "2x4", "fifo", arrivals="closed", until=30)
     assert cut.table["status"].to_pylist() == ["running", "not_submitted", "waiting"]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_is_to_follow_a_job_does_not_bring_its_end(engine: str) -> None:
+    """Two that wait start each other; the second of a user is not there before her first is over.
+
+    The loop flew for ever: each flight put her second job behind the end that its coming brought.
+    """
+
+    class Pairs(wt.Policy):
+        """Jobs start where two wait."""
+
+        name = "pairs"
+
+        def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+            if len(queue) > 1:
+                yield from (wt.Start(job) for job in queue)
+
+    rows = [
+        {"user": "ann", "submit_time": 0.0, "start_time": 0.0, "duration": 0.0},
+        {"user": "ann", "submit_time": 0.0, "start_time": 0.0, "duration": 5.0},
+        {"user": "bob", "submit_time": 10.0, "start_time": 10.0, "duration": 1.0},
+        {"user": "cat", "submit_time": 20.0, "start_time": 20.0, "duration": 1.0},
+    ]
+    out = wt.simulate(log_of(rows), "pool:4", Pairs(), arrivals="closed", engine=engine)
+    came = math.nextafter(10.0, math.inf)
+    assert out.jobs["submit_time"].to_pylist() == [0.0, came, 10.0, 20.0]
+    assert out.table["start_time"].to_pylist() == [10.0, 20.0, 10.0, 20.0]

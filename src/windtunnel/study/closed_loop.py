@@ -23,7 +23,8 @@ of Parallel Systems* (MASCOTS 2007). Users are not resampled: `windtunnel.traces
 
 The next submission is a function of what has happened. So a flight whose submissions are right up
 to some instant is right up to the next one: flying again with the submissions that the flight
-itself implies ends, after as many flights as a chain has jobs at most, where both are the same.
+itself implies ends, after as many flights as a chain has jobs, or twice as many, where both are the
+same: who came in the very instant in which what he follows ended is left out of one flight.
 There every submission is the event that follows from the flight, to the bit, under any policy,
 on any engine.
 """
@@ -202,6 +203,8 @@ class Loop:
                 time = over[other] + delay[row]
                 if not delay[row] and (by_turns or not length[other]):
                     time = math.nextafter(time, math.inf)  # nobody comes before what brings him
+                if ends.may_have_brought(row, over[other]) and time > over[other]:
+                    time = math.inf
                 found[row] = max(found[row], time) if kind[row] == _AFTER_BREAK else time
             over[row] = ends.of(row, found[row])
         times = np.array(found, dtype=np.float64)
@@ -239,6 +242,19 @@ class _Ends:
         self._habit = habit
         self.again: dict[tuple[int, int], float] = {}
 
+    def may_have_brought(self, place: int, end: float) -> bool:
+        """Return whether a job ended in the flight as another came that is to follow it.
+
+        Then the coming may have brought the end: a job without length starts, say, in a decision
+        that was for whoever came. The one who came is left out of the next flight, which shows the
+        end without him. Put an instant later he would bring it again, and so for ever.
+
+        Args:
+            place: row in the flight of the one that came.
+            end: when the one before it was over, s.
+        """
+        return bool(self._submit[place] == end)
+
     def of(self, row: int, submit: float) -> float:
         """Return when a job is over, attempts included, s; inf = never.
 
@@ -255,11 +271,13 @@ class _Ends:
                 return end
             attempt += 1
             submit = end + pause if pause else math.nextafter(end, math.inf)  # after what brings it
-            self.again[row, attempt] = submit
-            if (row, attempt) not in self._places:
-                likely: float = submit + self._lasts[row]
+            place = self._places.get((row, attempt), -1)
+            likely: float = submit + self._lasts[row]
+            if place >= 0 and self.may_have_brought(place, end):
                 return likely
-            place = self._places[row, attempt]
+            self.again[row, attempt] = submit
+            if place < 0:
+                return likely
 
 
 def learn(table: pa.Table, pause: float = BREAK, seed: int = 0) -> Loop:
