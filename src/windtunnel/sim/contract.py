@@ -18,6 +18,7 @@ import inspect
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -316,7 +317,7 @@ class Policy:
         """Whether ``key`` takes many jobs at once; see `vectorised`."""
         if self.vectorised is not None:
             return self.vectorised
-        return self.tier == 2 and _first_parameter(type(self).key, 1) == "jobs"  # noqa: PLR2004 - the tier's name
+        return self.tier == 2 and _takes_jobs(type(self).key)  # noqa: PLR2004 - the tier's name
 
     @property
     def cohort_order(self) -> CohortOrder | None:
@@ -375,10 +376,11 @@ class FunctionPolicy(Policy):
         self.every = every
         self.elastic = elastic
         try:
-            parameters = inspect.signature(function).parameters.values()
+            parameters = inspect.signature(function).parameters
         except (TypeError, ValueError) as error:
             raise PolicyError(self.label, f"its arguments cannot be read: {error}") from error
-        self._tier = sum(p.default is p.empty for p in parameters)
+        self._tier = sum(p.default is p.empty for p in parameters.values())
+        self._takes_many = self._tier == 2 and next(iter(parameters)) == "jobs"  # noqa: PLR2004 - the tier's name
         if self._tier not in (1, 2, 3):
             raise PolicyError(
                 self.label,
@@ -414,7 +416,7 @@ class FunctionPolicy(Policy):
     @property
     def takes_many(self) -> bool:
         """Whether the function takes many jobs at once: a key whose first parameter is ``jobs``."""
-        return self._tier == 2 and _first_parameter(self.function, 0) == "jobs"  # noqa: PLR2004 - the tier's name
+        return self._takes_many
 
     @property
     def tier(self) -> int:
@@ -427,10 +429,13 @@ class FunctionPolicy(Policy):
         return self.given_name
 
 
-def _first_parameter(function: Callable[..., Any], place: int) -> str:
-    """Return the name of a function's parameter, empty if it has none there."""
-    names = list(inspect.signature(function).parameters)
-    return names[place] if place < len(names) else ""
+@lru_cache(maxsize=64)
+def _takes_jobs(key: Callable[..., Any]) -> bool:
+    """Return whether the first parameter of a method ``key`` is ``jobs``.
+
+    It is asked at every decision, and looking into a function takes longer than its call.
+    """
+    return list(inspect.signature(key).parameters)[1:2] == ["jobs"]
 
 
 class Placement(Protocol):
