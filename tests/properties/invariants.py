@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from rates import Account, Rates, accounts
 
+import windtunnel as wt
 from windtunnel.energy import PowerModel, Series, account
 from windtunnel.sim.jobs import Jobs
 from windtunnel.study.resume_costs import resume_costs
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Sums of seconds are exact to this.
 NEAR = 1e-6
+#: By when all jobs of a run that nothing disrupts are over, s.
+LONG = 1500.0
 
 
 class Observed:
@@ -137,7 +141,7 @@ def _everybody_is_accounted_for(run: Observed) -> None:
             assert (status == "not_submitted") == (submit > run.until)
         held = sum(stay["end"] - stay["start"] for stay in own)
         assert run.flight.run_time[row] == pytest.approx(held, abs=NEAR)
-    if run.until == math.inf and run.flight.interruptions is None and run.flight.power is None:
+    if run.until >= LONG and run.flight.interruptions is None and run.flight.power is None:
         assert set(run.status) <= {"finished", "rejected"}
 
 
@@ -278,37 +282,53 @@ def _time_adds_up(run: Observed) -> None:
 
 
 def _work_is_the_integral_of_rates(run: Observed) -> None:
-    """Where locality and power limits alone decide on rates, the record tells them."""
-    model = run.options.get("slowdown") or {}
-    known = set(model) <= {"spread", "rack"} and run.flight.interruptions is None
-    known = known and (not model or run.out.settings["sharing"] is None)
-    if not known or run.own_rates or run.flight.gpu_time is not None:
+    """What each job did with its time is what its rates, from where it was, make of it."""
+    flight, disruptions = run.flight, run.options.get("disruptions", {})
+    # When a node becomes slow, or errs unseen, no record tells.
+    unseen = any({"speed", "found_after"} & set(of) for of in disruptions.get("failure_models", []))
+    if run.own_rates or unseen or flight.gpu_time is not None:
         return
-    done: dict[int, float] = {}
-    for stay, paid in zip(run.stays, _paid(run), strict=True):
-        worked = _worked(run, stay, paid) * _locality(run, stay, model)
-        done[stay["row"]] = done.get(stay["row"], 0.0) + worked
+    stops: list[tuple[int, float, float]] = []
+    if flight.interruptions is not None:
+        of = flight.interruptions
+        columns = (of.stop_row, of.stop_time, of.stop_lost)
+        stops = list(zip(*(column.tolist() for column in columns), strict=True))
+    model = wt.Slowdown.from_mapping(run.options.get("slowdown") or {})
+    speeds = {stay["number"]: _levels(run, stay) for stay in run.stays}
+    costs = run.costs().tolist()
+    found = accounts(Rates(run.out, model), speeds, costs, disruptions, stops)
     duration = run.column("duration")
-    for row, work in done.items():
+    for row, own in found.items():
         if run.status[row] == "finished":
-            assert work == pytest.approx(duration[row], abs=NEAR)
+            assert own.useful == pytest.approx(duration[row], abs=NEAR)
         else:
-            assert work <= duration[row] + NEAR
+            assert own.useful <= duration[row] + NEAR
+        if flight.slowdown_time is not None:
+            assert own.slowed == pytest.approx(flight.slowdown_time[row], abs=NEAR)
+        if flight.interruptions is not None:
+            _is_booked(flight.interruptions, row, own)
 
 
-def _worked(run: Observed, stay: dict[str, Any], paid: float) -> float:
-    """Return the integral of the speed that its power limits left a stay, from ``paid`` s on."""
-    begin, record = stay["start"] + paid, run.flight.power
+def _is_booked(booked: Any, row: int, own: Account) -> None:
+    """Check that what a run with disruptions books of a job is what was found."""
+    assert own.useful == pytest.approx(booked.useful_time[row], abs=NEAR)
+    assert own.overhead == pytest.approx(booked.overhead_time[row], abs=NEAR)
+    assert own.checkpoints == pytest.approx(booked.checkpoint_time[row], abs=NEAR)
+    assert own.lost == pytest.approx(booked.lost_time[row], abs=NEAR)
+
+
+def _levels(run: Observed, stay: dict[str, Any]) -> list[tuple[float, float, float]]:
+    """Return how fast its power limits let a stay be: begin, end and speed of each piece."""
+    record = run.flight.power
     if record is None or not len(record.level) or "power_cap" not in run.options:
-        return float(stay["end"] - begin)
+        return [(stay["start"], stay["end"], 1.0)]
     low, high = record.level_offset[stay["number"] : stay["number"] + 2]
     starts = [*record.level_start[low:high].tolist(), stay["end"]]
     speeds = _speeds(run, stay)
-    total = 0.0
-    for number, level in enumerate(record.level[low:high].tolist()):
-        length = min(starts[number + 1], stay["end"]) - max(starts[number], begin)
-        total += max(length, 0.0) * speeds[level]
-    return total
+    return [
+        (starts[at], starts[at + 1], speeds[level])
+        for at, level in enumerate(record.level[low:high].tolist())
+    ]
 
 
 def _speeds(run: Observed, stay: dict[str, Any]) -> list[float]:
@@ -321,45 +341,6 @@ def _speeds(run: Observed, stay: dict[str, Any]) -> list[float]:
             speeds: list[float] = table["speed"]
             return speeds
     return [1.0]
-
-
-def _locality(run: Observed, stay: dict[str, Any], model: Mapping[str, float]) -> float:
-    """Return the rate of a stay over more nodes, or racks of two of them, than it needs."""
-    if not model or not stay["parts"]:
-        return 1.0
-    asked = run.column("num_gpus")[stay["row"]]
-    kinds, racks = [], []
-    for number, kind in enumerate(run.out.cluster.node_types):
-        for node in range(kind.count):
-            kinds.append(kind.gpu_type)
-            racks.append((number, node // (kind.nodes_per_rack or kind.count)))
-    wanted = run.column("gpu_type")[stay["row"]]
-    bound = run.options.get("bind_types")
-    if wanted is not None and (bound is None or wanted in bound):
-        open_to = [node for node, kind in enumerate(kinds) if kind == wanted]
-    else:
-        open_to = list(range(len(kinds)))
-    of_nodes = [run.sizes[node] for node in open_to]
-    of_racks: dict[Any, int] = {}
-    for node in open_to:
-        of_racks[racks[node]] = of_racks.get(racks[node], 0) + run.sizes[node]
-    nodes = {node for node, _, _ in stay["parts"]}
-    factor = 1.0
-    if len(nodes) > _fewest(of_nodes, asked):
-        factor *= model.get("spread", 1.0)
-    if len({racks[node] for node in nodes}) > _fewest([*of_racks.values()], asked):
-        factor *= model.get("rack", 1.0)
-    return factor
-
-
-def _fewest(sizes: list[int], asked: float) -> int:
-    """Return how many of the largest places hold so much together."""
-    held = 0.0
-    for number, size in enumerate(sorted(sizes, reverse=True), 1):
-        held += size
-        if held >= asked:
-            return number
-    return len(sizes)
 
 
 def _nobody_starts_where_nobody_may(run: Observed) -> None:

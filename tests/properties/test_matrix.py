@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from covering import ONLY_REFUSED, covering
+from covering import ONLY_REFUSED, Part, covering, parts_of
 from flight_cases import draws
-from invariants import check
+from invariants import LONG, check
 from matrix_cases import FEATURES, PLACED, POLICIES, RULES, Cell, excluded, kind_of, observed
 from matrix_table import ELSEWHERE, MEANING, refusing, table
 
@@ -39,11 +39,9 @@ SAME = (
 )
 #: Whether each policy meets all placements, or they share them.
 THOROUGH = draws(100) >= 100
-#: Runs of three parts that are flown with each rule.
-TRIPLES = 250
 #: Horizon of runs in `make test`, s: a job that waits for a node that is gone for ever is given up
 #: after ten thousand decisions, which take as long as a hundred other runs.
-LOOKED_AT = 1500.0
+LOOKED_AT = LONG
 #: They search by chance at every tick, and have that horizon always.
 DEAR = ("pollux:pollux",)
 
@@ -117,13 +115,55 @@ def test_every_feature_flies_with_policies_of_shares(policy: str) -> None:
     _fly(cell for cell in cells if not refusing(cell))
 
 
+def _of_triples(rule: str | None) -> list[str]:
+    """Return the policies that a rule for the queue makes a difference to, and not of shares."""
+    return [name for name in OTHERS if rule is None or kind_of(name).tier < 3]
+
+
+def _triples(rule: str | None) -> Iterator[Cell]:
+    """Every three placements and features with a rule for the queue; the policies take turns."""
+    seed = (None, *RULES).index(rule)
+    return covering(_of_triples(rule), [rule], PLACED, strength=3, seed=seed)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("rule", [None, *RULES])
+def test_the_triples_are_all_that_fly(rule: str | None) -> None:
+    """Those that are in no run of the array are in none at all: the table refuses each of them."""
+    parts = parts_of([], PLACED)
+    met: set[frozenset[Part]] = set()
+    for cell in _triples(rule):
+        own: list[Part] = [("placement", cell.placement)]
+        own += [("feature", name) for name in cell.features]
+        assert cell.rule == rule
+        assert not refusing(cell)
+        met.update(map(frozenset, combinations(own, 3)))
+    apart = {frozenset(two) for two in combinations(parts, 2) if not _is_in_a_run(two, rule)}
+    for three in combinations(parts, 3):
+        if not (apart & set(map(frozenset, combinations(three, 2)))):
+            assert frozenset(three) in met or not _is_in_a_run(three, rule), three
+
+
+def _is_in_a_run(some: Iterable[Part], rule: str | None) -> bool:
+    """Return whether any run with a rule for the queue has these parts, as the table has it."""
+    placements = [str(name) for kind, name in some if kind == "placement"]
+    features = tuple(str(name) for kind, name in some if kind == "feature")
+    if len(placements) > 1 or any(excluded(*two) for two in combinations(features, 2)):
+        return False
+    return any(
+        not refusing(Cell(policy, rule, placement, features, 1))
+        for policy in _of_triples(rule)
+        for placement in placements or PLACED
+    )
+
+
 @pytest.mark.engines
-@pytest.mark.parametrize("part", range(6))
-def test_every_triple_flies(part: int) -> None:
-    """Some of every three of rules, placements and features; the policies take turns."""
-    rule = (None, *RULES)[part]
-    policies = [name for name in OTHERS if rule is None or kind_of(name).tier < 3]
-    _fly(islice(covering(policies, [rule], PLACED, strength=3, seed=part), TRIPLES))
+@pytest.mark.parametrize("rule", [None, *RULES])
+def test_every_triple_flies(rule: str | None) -> None:
+    """Every rule with every three placements and features: a covering array for each rule."""
+    for cell in _triples(rule):
+        cell.options.setdefault("until", LOOKED_AT)
+        _fly([cell])
 
 
 @pytest.mark.sample(2)
