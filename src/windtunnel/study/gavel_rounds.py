@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.policies.filling import ALL
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
 from windtunnel.policies.gavel.ideal import fly_ideal
@@ -169,7 +168,7 @@ def run_rounds(
         length=policy.length,
         blind=POLICIES[policy.allocation].blind,
         in_turn=policy.allocation.startswith("fifo"),
-        fill=policy.filling or ALL,
+        fill=policy.filling or Rules.fill,
         until=math.inf if conditions.until is None else conditions.until,
         stop_after=None if stop_after is None else np.arange(work.num_jobs)[stop_after],
         gap=policy.gap,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
-from windtunnel.policies.filling import ALL
 from windtunnel.policies.gavel.record import RoundLog, Spot
 from windtunnel.policies.gavel.work import ALONE, Decision
 from windtunnel.policies.gavel.work import Rules as RoundRules
@@ -87,9 +86,8 @@ def fly_shockwave(
         outcome, parameters = _as_published(table, cluster, work, rows, jobs, policy, conditions)
     else:
         shares = _PhaseShares(jobs, work, policy)
-        rules = RoundRules(
-            label=policy.label, length=policy.rules.length, fill=policy.filling or ALL
-        )
+        fill = policy.filling or RoundRules.fill
+        rules = RoundRules(label=policy.label, length=policy.rules.length, fill=fill)
         outcome, *_ = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
         parameters = {"round": rules.length} | ({"fill": policy.filling} if policy.filling else {})
     settings = {**outcome.settings, "policy": policy.label, "parameters": parameters}
