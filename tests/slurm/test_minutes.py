@@ -63,6 +63,13 @@ def _starts(
         # The first may use 80 minutes, of which 72 are left by the calculation of 61; the second 8.
         ("multifactor", "0", "GrpTRESRunMins=cpu=85", [1, 101, 251]),
         ("basic", "0", "GrpTRESRunMins=cpu=85", [1, 302, 302]),
+        # A job has as many GPUs as processors, and one node.
+        ("multifactor", "0", "GrpTRESMins=gres/gpu=30", [1, 101, None]),
+        ("multifactor", "0", "GrpTRESMins=node=4", [1, 101, None]),
+        ("multifactor", "00:10:00", "GrpTRESMins=gres/gpu=30", [1, 101, 511]),
+        ("multifactor", "0", "GrpTRESRunMins=gres/gpu=85", [1, 101, 251]),
+        ("basic", "0", "GrpTRESRunMins=gres/gpu=85", [1, 302, 302]),
+        ("basic", "0", "GrpTRESRunMins=node=10", [1, 302, 302]),
     ],
 )
 def test_minutes_of_an_account(

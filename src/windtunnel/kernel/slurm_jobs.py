@@ -40,6 +40,7 @@ class SlurmJobs:
         columns: the columns by name, each of (jobs,); those left out are 0.
         parts: the partitions each job may run in, as lists one after another.
         meters: the limits each job counts against, ditto, in the order in which they are tested.
+        passed: of each of these the columns, as bits, whose limit does not hold for the job.
 
     Attributes:
         min_nodes, max_nodes: nodes asked for.
@@ -58,7 +59,8 @@ class SlurmJobs:
         start, end: of running jobs: start, and start + limit, s; of those asked to end, by when.
         noticed: of running jobs: whether they were asked to end for another.
         is_ending: whether a job has ended, but its nodes are still completing.
-        first_part, parts: where a job's partitions begin in the column of all; likewise its meters.
+        first_part, parts: where a job's partitions begin in the column of all; likewise its meters,
+            and beside each of these the columns passed over.
         preempts_since: since when a waiting job has others stopped, s; -1 = it has not.
         is_preempting: whether it does so in this run of a loop.
     """
@@ -96,8 +98,9 @@ class SlurmJobs:
     is_preempting: cython.schar[::1]
     parts: cython.int[::1]
     meters: cython.int[::1]
+    passed: cython.int[::1]
 
-    def __init__(self, columns: Any, parts: Any, meters: Any) -> None:
+    def __init__(self, columns: Any, parts: Any, meters: Any, passed: Any) -> None:
         self.count = len(columns["identity"])
         self.status = _column(columns, "status", self.count)
         self.reason = _column(columns, "reason", self.count)
@@ -129,6 +132,7 @@ class SlurmJobs:
         self.preempts_since = numpy.full(max(self.count, 1), -1, dtype=numpy.int64)
         self.first_part, self.parts = _lists(parts)
         self.first_meter, self.meters = _lists(meters)
+        self.passed = _lists(passed)[1]
 
     @compiled
     def is_metered(self, job: cython.int) -> cython.bint:

@@ -1,7 +1,8 @@
 """`SlurmLimits`: the limits of QOS and associations, as meters that running jobs turn.
 
 A meter is whatever has a limit of its own: a QOS, a QOS for one user or account, an association.
-Each job has its list of meters, in the order in which slurmctld looks at them.
+Each job has its list of meters, in the order in which slurmctld looks at them. It counts on all of
+them; a limit is passed over where one of the same kind was stated before, by a QOS.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_jobs import SLURM_FIRST_LIMIT, SlurmJobs
 from windtunnel.kernel.slurm_nodes import SlurmStays
 
-#: What a meter measures: processors, memory (MB), nodes, GPUs, jobs, processor-seconds to come.
+#: What a meter measures: processors, memory (MB), nodes, GPUs, which are TRES, and jobs; then the
+#: seconds of each TRES to come, and those that were used.
 METER_CPUS = cython.declare(cython.int, 0)
 METER_MEMORY = cython.declare(cython.int, 1)
 METER_NODES = cython.declare(cython.int, 2)
 METER_GPUS = cython.declare(cython.int, 3)
 METER_JOBS = cython.declare(cython.int, 4)
+METER_TRES = cython.declare(cython.int, 4)
 METER_RUN_SECONDS = cython.declare(cython.int, 5)
-METER_SECONDS = cython.declare(cython.int, 6)
-METER_COLUMNS = cython.declare(cython.int, 7)
+METER_SECONDS = cython.declare(cython.int, 9)
+METER_COLUMNS = cython.declare(cython.int, 13)
 
 
 @cython.final
@@ -33,13 +36,13 @@ class SlurmLimits:
 
     Args:
         jobs: whose they are.
-        limit: Int array (meters, 7), -1 = none; columns as the METER constants.
+        limit: Int array (meters, 13), -1 = none; columns as the METER constants.
         kind: of each meter, the row of reasons that it gives.
         nodes: how many there are.
-        safe: a job may not be able to use more processor-seconds than there are left.
+        safe: a job may not be able to use more seconds of a TRES than there are left.
 
     Attributes:
-        used: what is used, (meters, 7).
+        used: what is used, (meters, 13).
         node_users: jobs of each meter on each node, of meters that count nodes.
     """
 
@@ -55,7 +58,7 @@ class SlurmLimits:
     want: cython.longlong[::1]
 
     def __init__(self, jobs: SlurmJobs, limit: Any, kind: Any, nodes: int, *, safe: bool) -> None:
-        limits = numpy.array(limit, dtype=numpy.int64).reshape(-1, 7)
+        limits = numpy.array(limit, dtype=numpy.int64).reshape(-1, 13)
         self.jobs, self.meters, self.nodes, self.safe = jobs, len(limits), nodes, safe
         counting = limits[:, 2] >= 0
         rows = numpy.where(counting, numpy.cumsum(counting) - 1, -1)
@@ -64,14 +67,14 @@ class SlurmLimits:
         self.kind = numpy.append(numpy.array(kind, dtype=numpy.int32), 0).astype(numpy.int32)
         self.node_row = numpy.append(rows, -1).astype(numpy.int32)
         self.node_users = numpy.zeros(int(counting.sum()) * nodes + 1, dtype=numpy.int32)
-        self.want = numpy.zeros(7, dtype=numpy.int64)
+        self.want = numpy.zeros(13, dtype=numpy.int64)
 
     @compiled
     def clear(self) -> cython.void:
         """Let nothing be used."""
         at: cython.longlong
         for at in range(self.meters * METER_COLUMNS):
-            if at % METER_COLUMNS != METER_SECONDS:
+            if at % METER_COLUMNS < METER_SECONDS:
                 self.used[at] = 0
         for at in range(self.node_users.shape[0]):
             self.node_users[at] = 0
@@ -82,9 +85,16 @@ class SlurmLimits:
         for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             cell = meter * METER_COLUMNS + METER_JOBS
-            if self.limit[cell] >= 0 and self.used[cell] >= self.limit[cell]:
+            if self._holds(at, METER_JOBS) and self.used[cell] >= self.limit[cell]:
                 return self._reason(meter, METER_JOBS)
         return 0
+
+    @compiled
+    def _holds(self, at: cython.longlong, column: cython.int) -> cython.bint:
+        """Return whether there is a limit, not passed over, in a column; by place of meter."""
+        if self.limit[self.jobs.meters[at] * METER_COLUMNS + column] < 0:
+            return False
+        return not self.jobs.passed[at] >> column & 1
 
     @compiled
     def _reason(self, meter: cython.int, column: cython.int) -> cython.int:
@@ -109,8 +119,7 @@ class SlurmLimits:
         self.want[METER_GPUS] = max(
             self.jobs.gpus[job], self.jobs.node_gpus[job] * self.jobs.min_nodes[job]
         )
-        self.want[METER_JOBS] = 1
-        self.want[METER_RUN_SECONDS] = self.want[METER_CPUS] * self.jobs.limit[job]
+        self._want_seconds(job)
         return self._compare(stays, job, False)
 
     @compiled
@@ -127,37 +136,45 @@ class SlurmLimits:
         for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             cell = meter * METER_COLUMNS
-            reason = self._seconds_left(meter)
+            reason = self._seconds_left(at)
             if reason:
                 return reason
             if is_placed and self.limit[cell + METER_NODES] >= 0:
                 self.want[METER_NODES] = self._new_nodes(meter, stays, job)
             for column in range(METER_JOBS):
-                if self.limit[cell + column] < 0:
+                if not self._holds(at, column):
                     continue
                 if self.used[cell + column] + self.want[column] > self.limit[cell + column]:
                     return self._reason(meter, column)
         return 0
 
     @compiled
-    def _seconds_left(self, meter: cython.int) -> cython.int:
-        """Return why there are too few processor-seconds for a job, 0 if there are enough."""
+    def _seconds_left(self, at: cython.longlong) -> cython.int:
+        """Return why a job has too few seconds of a TRES, 0 if enough; by place of meter."""
+        meter: cython.int = self.jobs.meters[at]
         cell: cython.int = meter * METER_COLUMNS
-        running: cython.longlong = self.used[cell + METER_RUN_SECONDS]
-        wanted: cython.longlong = self.want[METER_RUN_SECONDS]
-        if self.limit[cell + METER_SECONDS] >= 0:
-            if self.used[cell + METER_SECONDS] >= self.limit[cell + METER_SECONDS]:
-                return self._reason(meter, METER_SECONDS)
-            if self.safe and (
-                self.used[cell + METER_SECONDS] + running + wanted
-                > self.limit[cell + METER_SECONDS]
-            ):
-                return self._reason(meter, METER_SECONDS)
-        if self.limit[cell + METER_RUN_SECONDS] < 0:
-            return 0
-        if running + wanted > self.limit[cell + METER_RUN_SECONDS]:
-            return self._reason(meter, METER_RUN_SECONDS)
+        used: cython.longlong
+        for column in range(METER_SECONDS, METER_COLUMNS):
+            if not self._holds(at, column):
+                continue
+            used = self.used[cell + column]
+            if used >= self.limit[cell + column]:
+                return self._reason(meter, column)
+            if self.safe:
+                used += self._running(cell, column - METER_SECONDS)
+                if used > self.limit[cell + column]:
+                    return self._reason(meter, column)
+        for column in range(METER_RUN_SECONDS, METER_SECONDS):
+            if not self._holds(at, column):
+                continue
+            if self._running(cell, column - METER_RUN_SECONDS) > self.limit[cell + column]:
+                return self._reason(meter, column)
         return 0
+
+    @compiled
+    def _running(self, cell: cython.int, tres: cython.int) -> cython.longlong:
+        """Return what all that run might use yet of a TRES, were the job that asks among them."""
+        return self.used[cell + METER_RUN_SECONDS + tres] + self.want[METER_RUN_SECONDS + tres]
 
     @compiled
     def _ask(self, stays: SlurmStays, job: cython.int) -> cython.void:
@@ -168,8 +185,15 @@ class SlurmLimits:
             self.want[METER_CPUS] += stays.cpus[at]
             self.want[METER_MEMORY] += stays.memory[at]
             self.want[METER_GPUS] += stays.gpus[at]
+        self.want[METER_NODES] = stays.length[job]
+        self._want_seconds(job)
+
+    @compiled
+    def _want_seconds(self, job: cython.int) -> cython.void:
+        """Work out what a job may use of each TRES in its time, given how much it has of each."""
         self.want[METER_JOBS] = 1
-        self.want[METER_RUN_SECONDS] = self.want[METER_CPUS] * self.jobs.limit[job]
+        for tres in range(METER_TRES):
+            self.want[METER_RUN_SECONDS + tres] = self.want[tres] * self.jobs.limit[job]
 
     @compiled
     def _new_nodes(self, meter: cython.int, stays: SlurmStays, job: cython.int) -> cython.int:
@@ -212,10 +236,10 @@ class SlurmLimits:
             for column in range(METER_SECONDS):
                 self.used[meter * METER_COLUMNS + column] += sign * self.want[column]
 
-    def use_seconds(self, meter: int, seconds: float) -> None:
-        """Say how many processor-seconds a meter has used."""
-        self.used[meter * METER_COLUMNS + METER_SECONDS] = int(seconds)
+    def use_seconds(self, meter: int, tres: int, seconds: float) -> None:
+        """Say how many seconds of a TRES a meter has used."""
+        self.used[meter * METER_COLUMNS + METER_SECONDS + tres] = int(seconds)
 
-    def run_on(self, meter: int, seconds: int) -> None:
-        """Say that jobs of a meter that run may use so many processor-seconds less than before."""
-        self.used[meter * METER_COLUMNS + METER_RUN_SECONDS] -= seconds
+    def run_on(self, meter: int, tres: int, seconds: int) -> None:
+        """Say that jobs of a meter that run may use so many seconds of a TRES less than before."""
+        self.used[meter * METER_COLUMNS + METER_RUN_SECONDS + tres] -= seconds

@@ -182,6 +182,13 @@ class SlurmStays:
         last = first + int(self.length[job])
         return [(int(self.node[at]), int(self.cpus[at])) for at in range(first, last)]
 
+    def held(self, job: int) -> tuple[int, int, int, int]:
+        """Return what a job has of each TRES: processors, memory in MB, nodes and GPUs."""
+        rows = range(int(self.first[job]), int(self.first[job]) + int(self.length[job]))
+        cpus = sum(int(self.cpus[at]) for at in rows)
+        memory = sum(int(self.memory[at]) for at in rows)
+        return cpus, memory, len(rows), sum(int(self.gpus[at]) for at in rows)
+
     def places(self, job: int) -> list[tuple[int, int]]:
         """Return the nodes on which a job has GPUs, and how many on each."""
         first = int(self.first[job])

@@ -289,7 +289,7 @@ class Controller:
             qos = self.tables.meters.qos.get(request.qos)
             weight = 1.0 if qos is None else qos.usage_factor
             self.shares.add(request.account, request.user, cpus * weight, now - since)
-            self.minutes.use(job, cpus, weight, now - since)
+            self.minutes.use(job, weight, now - since)
 
     def _calculate(self, now: int) -> None:
         """Work out all priorities anew, and what was used since the last time."""

@@ -1,23 +1,24 @@
 """`Minutes`: what jobs have used, and what those that run may still use, of limits on both.
 
-``GrpTRESMins`` counts processor time that was used; it decays as fair shares do, but for a QOS with
-``NoDecay``, and counts ``UsageFactor`` times. ``GrpTRESRunMins`` counts what running jobs may still
-use. slurmctld brings both up to date where it calculates priorities, with multifactor ones alone
-(sacctmgr(1)); with basic ones nothing is ever used, and a job holds all of its time until it ends.
+``GrpTRESMins`` counts time of processors, memory, nodes or GPUs that was used; it decays as fair
+shares do, but for a QOS with ``NoDecay``, and counts ``UsageFactor`` times. ``GrpTRESRunMins``
+counts what running jobs may still use. slurmctld brings both up to date where it calculates
+priorities, with multifactor ones alone (sacctmgr(1)); with basic ones nothing is ever used, and a
+job holds all of its time until it ends.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.sim.slurm.meters import MINUTES, RUN_MINUTES
+from windtunnel.sim.slurm.meters import MINUTES, RUN_MINUTES, TRES
 
 if TYPE_CHECKING:
     from windtunnel.sim.slurm.tables import SlurmTables
 
 
 class Minutes:
-    """Processor-seconds by meter, given to the kernel's limits as they change.
+    """Seconds of each TRES by meter, given to the kernel's limits as they change.
 
     Args:
         tables: the site and its jobs.
@@ -29,8 +30,8 @@ class Minutes:
         self._decay = [1.0 if stays else decay for stays in meters.is_kept]
         self._used_of = _limited(tables, MINUTES)
         self._running_of = _limited(tables, RUN_MINUTES)
-        self._used = {meter: 0.0 for own in self._used_of for meter in own}
-        #: Of what its jobs may use, what each running one has used already.
+        self._used = {cell: 0.0 for own in self._used_of for cell in own}
+        #: Of the time that its jobs may run, how much of each running one is gone already, s.
         self._gone: dict[int, int] = {}
 
     @property
@@ -40,24 +41,25 @@ class Minutes:
 
     def age(self, seconds: float) -> None:
         """Let usage decay for so long."""
-        for meter in self._used:
-            self._set(meter, self._used[meter] * self._decay[meter] ** seconds)
+        for cell in self._used:
+            self._set(cell, self._used[cell] * self._decay[cell[0]] ** seconds)
 
-    def use(self, job: int, cpus: int, weight: float, seconds: int) -> None:
+    def use(self, job: int, weight: float, seconds: int) -> None:
         """Add what a running job used in so many seconds that end now.
 
         Args:
             job: which.
-            cpus: its processors.
             weight: how often it counts.
             seconds: s.
         """
-        for meter in self._used_of[job]:
-            lasting = seconds * self._decay[meter] ** seconds
-            self._set(meter, self._used[meter] + cpus * weight * lasting)
+        if self._used_of[job]:
+            held = self._tables.stays.held(job)
+            for meter, tres in self._used_of[job]:
+                lasting = seconds * self._decay[meter] ** seconds
+                self._set((meter, tres), self._used[meter, tres] + held[tres] * weight * lasting)
         if self._running_of[job]:
             gone = self._gone.get(job, 0)
-            now = min(gone + cpus * seconds, cpus * self._tables.limit(job))
+            now = min(gone + seconds, self._tables.limit(job))
             self._run_on(job, now - gone)
             self._gone[job] = now
 
@@ -65,16 +67,22 @@ class Minutes:
         """Let a job run no longer: what it held of its time is given back as a whole."""
         self._run_on(job, -self._gone.pop(job, 0))
 
-    def _set(self, meter: int, used: float) -> None:
-        self._used[meter] = used
-        self._limits.use_seconds(meter, used)
+    def _set(self, cell: tuple[int, int], used: float) -> None:
+        self._used[cell] = used
+        self._limits.use_seconds(*cell, used)
 
     def _run_on(self, job: int, seconds: int) -> None:
-        for meter in self._running_of[job]:
-            self._limits.run_on(meter, seconds)
+        """Let so much of the time that a job may run be gone, s."""
+        if seconds and self._running_of[job]:
+            held = self._tables.stays.held(job)
+            for meter, tres in self._running_of[job]:
+                self._limits.run_on(meter, tres, held[tres] * seconds)
 
 
-def _limited(tables: SlurmTables, column: int) -> list[list[int]]:
-    """Return each job's meters that have a limit in a column."""
+def _limited(tables: SlurmTables, first: int) -> list[list[tuple[int, int]]]:
+    """Return each job's meters with the TRES that they limit, by the first of four columns."""
     limits = tables.meters.limits
-    return [[meter for meter in own if limits[meter][column] >= 0] for own in tables.own_meters]
+    return [
+        [(at, tres) for at in own for tres in range(len(TRES)) if limits[at][first + tres] >= 0]
+        for own in tables.own_meters
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from windtunnel import kernel
@@ -62,6 +63,7 @@ class SlurmTables:
         requests: the jobs.
 
     Attributes:
+        requests: the jobs, with the QOS they get where they name none.
         loops: the kernel's `SlurmLoops`; ``limits`` are its `SlurmLimits`.
         own_meters: each job's meters; those of its first partition's QOS where it has several.
         node_number, part_number: by name.
@@ -73,11 +75,13 @@ class SlurmTables:
     """
 
     def __init__(self, site: SlurmSite, requests: Sequence[SlurmRequest]) -> None:
-        self.site, self.requests = site, requests
+        self.site, self.meters = site, Meters(site)
+        replace = msgspec.structs.replace
+        requests = [replace(one, qos=self.meters.qos_of(one)) for one in requests]
+        self.requests = requests
         self.node_number = {node.name: at for at, node in enumerate(site.nodes)}
         self.part_number = {part.name: at for at, part in enumerate(site.partitions)}
         self.settings = scheduler_settings(site)
-        self.meters = Meters(site)
         self.preempting = Preempting(site)
         self.never: dict[int, str] = {}
         self.partitions = [self._partitions(job, r) for job, r in enumerate(requests)]
@@ -205,18 +209,19 @@ class SlurmTables:
             "cpu_memory": [m for _, m in memory],
         }  # fmt: skip
         first = [of[0] if of else self.site.partitions[0] for of in parts]
-        self.own_meters = [self.meters.of(r, part) for r, part in zip(requests, first, strict=True)]
+        metered = [self.meters.of(r, part) for r, part in zip(requests, first, strict=True)]
+        self.own_meters = [[meter for meter, _ in own] for own in metered]
         return kernel.SlurmJobs(
             columns,
             [sorted(self.part_number[p.name] for p in of) for of in parts],
             self.own_meters,
+            [[passed for _, passed in own] for own in metered],
         )
 
     def _qos(self, request: SlurmRequest) -> int:
-        """Return the number of a job's QOS: its own, its association's, or ``normal``."""
+        """Return the number of a job's QOS; of one that is not there, that of ``normal``."""
         numbers = self.preempting.qos_number
-        own = next((a.default_qos for a in self.meters.chain(request)[:1]), "")
-        return numbers.get(request.qos or own or "normal", numbers.get("normal", 0))
+        return numbers.get(request.qos, numbers.get("normal", 0))
 
     def _loops(self) -> Any:
         site, count = self.site, len(self.site.nodes)
