@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from admitted import kueue_quotas_are_kept, slurm_limits_are_kept
 from rates import Account, Rates, accounts
 
 import windtunnel as wt
 from windtunnel.energy import PowerModel, Series, account
 from windtunnel.sim.jobs import Jobs
+from windtunnel.site.slurm import SlurmSite
 from windtunnel.study.resume_costs import resume_costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from windtunnel.policies.kueue.manifests import Manifests
 
 #: Sums of seconds are exact to this.
 NEAR = 1e-6
@@ -36,6 +40,7 @@ class Observed:
         options: what `windtunnel.simulate` was given.
         own_rates: the policy gives its jobs rates, sizes or costs of its own.
         quotas: of its virtual clusters, as a run is given them; None = none.
+        site: what says which limits there are, of policy ``slurm`` or ``kueue``; None = neither.
 
     Attributes:
         stays: each stay with its row, begin, end (the horizon where it lasts) and (node, GPUs,
@@ -49,9 +54,10 @@ class Observed:
         *,
         own_rates: bool = False,
         quotas: Mapping[str, Any] | None = None,
+        site: SlurmSite | Manifests | None = None,
     ) -> None:
         self.out, self.flight, self.options = out, out.flight, options
-        self.own_rates, self.quotas = own_rates, quotas
+        self.own_rates, self.quotas, self.site = own_rates, quotas, site
         self.until = out.settings["until"] if options.get("until") is not None else math.inf
         self.status = out.table["status"].to_pylist()
         self.stays = _stays(out)
@@ -88,6 +94,7 @@ def check(run: Observed) -> None:
     _capacity_is_kept(run)
     _cores_and_memory_are_kept(run)
     _quotas_are_kept(run)
+    _site_limits_are_kept(run)
     _time_adds_up(run)
     _work_is_the_integral_of_rates(run)
     _nobody_starts_where_nobody_may(run)
@@ -238,6 +245,13 @@ def _quota_asked(run: Observed, stay: dict[str, Any]) -> float:
     if run.flight.stretches is not None:
         return float(sum(gpus for _, gpus, _ in stay["parts"]))
     return float(run.column("num_gpus")[stay["row"]])
+
+
+def _site_limits_are_kept(run: Observed) -> None:
+    if isinstance(run.site, SlurmSite):
+        slurm_limits_are_kept(run.out, run.site)
+    elif run.site is not None:
+        kueue_quotas_are_kept(run.out, run.site)
 
 
 def _paid(run: Observed) -> list[float]:

@@ -226,7 +226,7 @@ def minutes_of_slurm() -> SlurmSite:
     site = limited_slurm()
     bounds = {
         "x": SlurmBounds(group_minutes={"gpu": 2}),
-        "y": SlurmBounds(group_run_minutes={"gpu": 20}),
+        "y": SlurmBounds(group_run_minutes={"gpu": 40}),
     }
     priority = SlurmPriority(multifactor=True, period=10, half_life=60, fair_share=1000)
     return msgspec.structs.replace(
@@ -448,7 +448,7 @@ def _hot_swap(pick: random.Random, cell: Cell) -> None:
     _node_failures(pick, cell)
     cell.disrupt(on_failure="swap")
     if cell.placement != NO_NODES:
-        cell.disrupt(failure_models=[{"mtbf": 50.0, "mttr": 9.0}])
+        cell.disrupt(failure_models=[{"mtbf": 100.0, "mttr": 9.0}])
 
 
 def _job_failures(pick: random.Random, cell: Cell) -> None:
@@ -501,7 +501,7 @@ def _slow_cores(pick: random.Random, cell: Cell) -> None:
 
 def _slow_uplinks(_: random.Random, cell: Cell) -> None:
     # Less than one job sends: few runs have two jobs on several nodes at a time.
-    racks = {} if "no racks or cores" in cell.features else {"rack": 2.0}
+    racks = {} if "no racks or cores" in cell.features else {"rack": 3.0}
     cell.slow(traffic=4.0, links={"host": 3.0} | racks)
 
 
@@ -642,10 +642,16 @@ def excluded(one: str, two: str) -> bool:
 
 def observed(cell: Cell, out: wt.Outcome) -> Observed:
     """Return a flown run as the invariants look at it."""
+    site: Any = None
+    if cell.policy in SLURM_SITES:
+        site = SLURM_SITES[cell.policy]()
+    elif cell.policy in KUEUES:
+        site = manifests_of_quotas(**KUEUES[cell.policy])
     gives_rates = cell.policy.startswith("gavel:") or cell.policy == "decoupled-evaluation"
     return Observed(
         out,
         cell.options,
         own_rates=cell.kind.elastic or gives_rates,
         quotas=cell.options.get("quotas", QUOTAS if cell.policy in BOOKS else None),
+        site=site,
     )
