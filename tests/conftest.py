@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+from hypothesis.internal.entropy import deterministic_PRNG
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -55,6 +56,9 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
+        # As it makes its generator, hypothesis looks for who holds it: the frozen are not found.
+        with deterministic_PRNG():
+            pass
         gc.freeze()
         gc.enable()
 
