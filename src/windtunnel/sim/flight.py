@@ -21,7 +21,8 @@ FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED = range(len(STATUS_N
 class Interruptions:
     """What disruptions did to a run. Row order = the jobs table's.
 
-    At any time ``run_time = useful_time + overhead_time + lost_time``.
+    At any time ``run_time = useful_time + overhead_time + lost_time``, plus the flight's
+    ``slowdown_time`` where there are slow-downs.
 
     Attributes:
         useful_time: Float array (n,), s on GPUs whose work was kept (or is still going on).
