@@ -239,3 +239,25 @@ def test_a_jobs_own_words_are_checked() -> None:
         flown(at_once([4, 12], [None, "slice=rack/2"]))
     with pytest.raises(WindtunnelError, match="as required:rack"):
         flown(at_once([32], ["required:rack"]))
+
+
+@pytest.mark.parametrize(
+    ("policy", "placement", "by"),
+    [
+        ("fifo", None, "the placement"),
+        ("sjf", "fgd:topology=rack", "placement 'fgd:topology=rack'"),
+        ("gavel:fifo", None, "the placement"),
+        ("fixed-plan", "spread", "placement 'spread'"),
+        ("fifo", "tree", None),
+        ("fixed-plan", "tree", None),
+    ],
+)
+def test_levels_that_nobody_looks_at_are_noted(
+    policy: str, placement: str | None, by: str | None
+) -> None:
+    """Also where the placement looks at racks: those are its own rule, not what jobs ask for."""
+    jobs = at_once([4, 4, 4, 4], ["required:rack", "unconstrained", None, "preferred:rack"])
+    notes = flown(jobs, policy=policy, placement=placement).notes
+    expected = f"2 jobs ask for levels (column topology); {by} did not look at them"
+    found = [note for note in notes if "column topology" in note]
+    assert found == ([f"{expected}: --placement tree does."] if by else [])

@@ -199,6 +199,7 @@ class Policy:
             goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
         loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
         lets_wait: jobs may wait for ever under limits of its own: the run then ends without them.
+        keeps_levels: it sees itself to what jobs ask of the levels of a topology.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.predictions`).
@@ -223,6 +224,7 @@ class Policy:
     chooses_nodes: bool = False
     loses: bool = False
     lets_wait: bool = False
+    keeps_levels: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.

@@ -11,9 +11,29 @@ from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.cluster.topology.node_tree import NodeTree
     from windtunnel.cluster.topology.request import TopologyRequest
     from windtunnel.sim.jobs import Jobs
+
+
+def passed_over(table: pa.Table, placement: str | None) -> list[str]:
+    """Return what to note where nobody looks at what jobs ask of the levels: a sentence, or none.
+
+    Args:
+        table: jobs table.
+        placement: what was placed by; None = the default.
+    """
+    if "topology" not in table.column_names:
+        return []
+    words = table["topology"].to_pylist()
+    asking = sum(bool(word) and word != "unconstrained" for word in words)
+    if not asking:
+        return []
+    jobs = f"{asking:,} job{'s ask' if asking > 1 else ' asks'} for levels (column topology)"
+    by = "the placement" if placement is None else f"placement {quote(placement)}"
+    return [f"{jobs}; {by} did not look at them: --placement tree does."]
 
 
 class Asks:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from windtunnel import schema
 from windtunnel.cluster.gpu_types import unused_aliases, with_types_of
 from windtunnel.errors import SpecError, quote
+from windtunnel.placements import label_of, split_placement
+from windtunnel.placements.tree import Tree
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
+from windtunnel.sim.topology_asks import passed_over
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.closed_loop import fly_closed, is_closed
 from windtunnel.study.gavel_rounds import fly_gavel
@@ -122,10 +125,22 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
         outcome = _fly(table, conditions, predictions)
     cluster = outcome.cluster
     aliases = unused_aliases(table, cluster.gpu_types, cluster.aliases)
-    outcome = replace(outcome, notes=(*outcome.notes, *aliases, *window_notes(outcome)))
+    levels = _levels_passed_over(table, conditions)
+    notes = (*outcome.notes, *aliases, *levels, *window_notes(outcome))
+    outcome = replace(outcome, notes=notes)
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
+
+
+def _levels_passed_over(table: pa.Table, conditions: Conditions) -> list[str]:
+    """Return what to note where nobody looks at what jobs ask of the levels of a topology."""
+    scheduler = conditions.scheduler
+    chosen = scheduler.placement
+    by_levels = split_placement(chosen).name == Tree.name
+    if by_levels or scheduler.replay is not None or scheduler.policy.keeps_levels:
+        return []
+    return passed_over(table, label_of(chosen))
 
 
 def _fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None) -> Outcome:

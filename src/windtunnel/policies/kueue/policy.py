@@ -61,6 +61,7 @@ class Kueue(PerRun):
     """
 
     name = "kueue"
+    keeps_levels = True
 
     def __init__(
         self,
