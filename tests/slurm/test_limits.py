@@ -16,7 +16,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 PriorityType=priority/basic
 AccountingStorageEnforce=associations,limits,qos
-NodeName=g[1-3] CPUs=8 Gres=gpu:A100:8
+NodeName=g[1-3] CPUs=8 RealMemory=65536 Gres=gpu:A100:8
 PartitionName=all Nodes=ALL Default=YES {part}
 """
 ACCOUNTS = """
@@ -32,7 +32,8 @@ add user bob account=lab
 def _starts(folder: Path, engine: Any, who: str, asked: str | None = None, **limits: str) -> Any:
     """Return when jobs start that come at once, of users by their first letters.
 
-    Each has a node of 8 GPUs for 100 s. One that waits starts a second after another has ended.
+    Each has a node of 8 GPUs, and 16 GiB, for 100 s. One that waits starts a second after another
+    has ended.
     """
     values = dict.fromkeys(("qos", "its", "account", "ann", "part"), "") | limits
     (folder / "slurm.conf").write_text(CONF.format(**values))
@@ -43,6 +44,7 @@ def _starts(folder: Path, engine: Any, who: str, asked: str | None = None, **lim
         "estimate": [120] * len(who),
         "num_gpus": [8] * len(who),
         "num_cpus": [8] * len(who),
+        "mem_gib": [16] * len(who),
         "user": [{"a": "ann", "b": "bob"}[one] for one in who],
         "account": ["lab"] * len(who),
     }
@@ -62,6 +64,7 @@ def _starts(folder: Path, engine: Any, who: str, asked: str | None = None, **lim
         ({"account": "MaxJobs=1", "ann": "MaxJobs=2"}, [1, 1, 1]),
         ({"account": "MaxWall=1", "ann": "MaxWall=10"}, [1, None, 1]),
         ({"account": "MaxTRES=gres/gpu=4", "ann": "MaxTRES=gres/gpu=8"}, [1, None, 1]),
+        ({"account": "MaxTRES=mem=8G", "ann": "MaxTRES=mem=16G"}, [1, None, 1]),
         # Limits on groups hold on every level.
         ({"account": "GrpTRES=gres/gpu=8", "ann": "GrpTRES=gres/gpu=16"}, [1, 102, 203]),
     ],

@@ -56,6 +56,12 @@ _PLAIN = (
     "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Licenses",
 )  # fmt: skip
 FIRST_LIMIT = 16
+#: Reasons of limits on each job, by what states them.
+_OF_A_JOB = {
+    name: {"cpu": "MaxCpuPerJobLimit", "mem": f"Max{memory}PerJob", "node": "MaxNodePerJobLimit",
+           "gpu": "MaxGRESPerJob"}
+    for name, memory in (("QOS", "Memory"), ("Assoc", "Mem"))
+}  # fmt: skip
 _MINUTE = 60
 
 
@@ -152,19 +158,17 @@ class Meters:
         """Return why a job waits for ever by limits on each single job, "" if none does."""
         if not self.is_on:
             return ""
-        asked = {
-            "cpu": max(request.cpus, request.node_cpus * request.min_nodes),
-            "node": request.min_nodes,
-            "gpu": max(request.gpus, request.node_gpus * request.min_nodes),
-        }
+        cpus = max(request.cpus, request.node_cpus * request.min_nodes)
+        memory = (request.memory or 0) * request.min_nodes or (request.cpu_memory or 0) * cpus
+        gpus = max(request.gpus, request.node_gpus * request.min_nodes)
+        asked = dict(zip(TRES, (cpus, memory, request.min_nodes, gpus), strict=True))
         stating = [(qos.bounds, "QOS") for qos in self._own_qos(request, partition)]
         stating += [(one.bounds, "Assoc") for one in self.chain(request)]
-        words = {"cpu": "MaxCpuPerJobLimit", "node": "MaxNodePerJobLimit", "gpu": "MaxGRESPerJob"}
         for tres, count in asked.items():
             limits = ((bounds.job[tres], name) for bounds, name in stating if tres in bounds.job)
             limit, name = next(limits, (count, ""))
             if count > limit:
-                return name + words[tres]
+                return name + _OF_A_JOB[name][tres]
         walls = ((of.wall, name) for of, name in stating if of.wall is not None)
         wall, name = next(walls, (None, ""))
         if wall is not None and (request.limit or partition.max_time or 0) > wall:
