@@ -82,13 +82,13 @@ def stays_of(out: wt.Outcome, site: SlurmSite) -> list[Held]:
 
 
 def associations(site: SlurmSite, account: str, user: str) -> list[SlurmAssociation]:
-    """Return the association of a user in an account, and those above it."""
+    """Return the association of a user in an account, and those above it that are there."""
     known = {(one.account, one.user): one for one in site.associations}
     found = [known[account, user]] if (account, user) in known else []
     while found:
         last = found[-1]
         above = last.account if last.user else last.parent
-        if not above:
+        if (above, "") not in known:
             break
         found.append(known[above, ""])
     return found
