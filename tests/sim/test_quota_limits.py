@@ -198,3 +198,13 @@ def test_what_a_run_notes() -> None:
     assert out.settings["quotas"][0]["vc"] == "a"
     own = wt.simulate(_jobs((0, 1, 1, "a")), "2x4", "quota", quotas=strict)
     assert not any("queueing_strategy" in note for note in own.notes)
+
+
+@ENGINES
+def test_a_promise_that_quota_lifts_gives_nobody_power_that_is_not_there(engine: str) -> None:
+    # Four GPUs may draw at once. The first job uses up the quota that the second was promised a
+    # start on: what that held is free, but the third has no power before the first has ended.
+    jobs = _jobs((0, 10, 3, "a"), (0, 10, 4, "a"), (0, 10, 2, "b"))
+    power = {"gpus": {"v100": {"idle_w": 0, "active_w": 100}}}
+    given = {"queueing": "conservative", "quotas": APART, "power": power, "engine": engine}
+    assert _starts(jobs, "1x8:v100", "fifo", power_cap=400, **given) == [0, 20, 10]

@@ -178,8 +178,9 @@ class ConservativeRule(PreemptingRule):
         while is_on:
             self._hold_up()
             self._lift_beyond_quotas()
-            if self.rises.count > 0 and self.state.quotas.binds:
-                self.rises.everywhere = True  # jobs of a line may be bound to unlike types
+            if self.rises.count > 0 and (self.state.quotas.binds or self.state.has_power):
+                # Jobs of a line may be bound to unlike types; and rises say nothing of power.
+                self.rises.everywhere = True
             is_on = self._promise_and_start()
             if is_on:
                 self._look_at_waiting()
