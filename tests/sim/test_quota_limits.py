@@ -113,6 +113,20 @@ def test_quotas_by_type_bind_jobs_to_a_type(engine: str, queueing: str) -> None:
     assert out.table["start_time"].to_pylist() == [0, 1, 2, 11]
 
 
+def test_types_are_spelt_as_the_clusters() -> None:
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"a": 2, "blue": 4}}]}
+    cluster = wt.ClusterSpec(
+        (wt.NodeType(1, 4, "A"), wt.NodeType(1, 4, "B")), aliases={"Blue": "B"}
+    )
+    jobs = _jobs((0, 50, 2, "a"), (1, 10, 2, "a"))
+    for policy in ("fifo", "quota"):
+        out = wt.simulate(jobs, cluster, policy, quotas=quotas)
+        assert out.table["nodes"].to_pylist() == [[0], [1]]
+    quotas["queues"][0]["nominal_quota"] = {"A": 2, "a": 4}
+    with pytest.raises(SpecError, match="two of them are one GPU type"):
+        wt.simulate(jobs, cluster, "fifo", quotas=quotas)
+
+
 class _Starts(wt.Policy):
     """Starts all that wait on the first node, wherever they fit."""
 

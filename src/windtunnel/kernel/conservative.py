@@ -178,8 +178,9 @@ class ConservativeRule(PreemptingRule):
         while is_on:
             self._hold_up()
             self._lift_beyond_quotas()
-            if self.rises.count > 0 and (self.state.quotas.binds or self.state.has_power):
-                # Jobs of a line may be bound to unlike types; and rises say nothing of power.
+            if self.state.quotas.binds or (self.rises.count > 0 and self.state.has_power):
+                # A job may be bound to a type for want of another's quota, which anybody may give
+                # back, also one who was expected to; and rises say nothing of power.
                 self.rises.everywhere = True
             is_on = self._promise_and_start()
             if is_on:
@@ -453,8 +454,8 @@ class ConservativeRule(PreemptingRule):
                 self.fresh.job[kept] = job
                 kept += 1
         self.fresh.count = kept
-        if kept + self.promises.num_promised == self.lines.count:
-            return
+        if not self.state.has_quotas and kept + self.promises.num_promised == self.lines.count:
+            return  # each that waits has a promise, or is to have one; under quotas not so
         self.fresh.count = 0
         at = 0
         while at < self.promises.queue.count:

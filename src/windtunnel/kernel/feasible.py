@@ -51,6 +51,7 @@ class Feasible(Preemption):
         spare: nanowatts that a job may add to the draw.
         refused: job of each line that was refused when ``stamp`` was ``refused_stamp``.
         out: number of the last walk in which a line was refused.
+        seen_starts: stays begun before the last walk.
     """
 
     sums_hold: cython.bint
@@ -77,6 +78,7 @@ class Feasible(Preemption):
     out: cython.longlong[::1]
     walks: cython.longlong
     version: cython.longlong
+    seen_starts: cython.int
 
     def __init__(
         self,
@@ -142,6 +144,7 @@ class Feasible(Preemption):
         self.begin_walk()
         if self._may_have_changed():
             self.stamp += 1
+        self.seen_starts = self.state.num_stays
         self.walks += 1
         self.num_halted = 0
         self.next_halted = 0
@@ -162,12 +165,14 @@ class Feasible(Preemption):
         """Return whether a job that was refused may fit now."""
         if not self.steady or self.version != self.free.version or self.has_leapt():
             return True
+        if self.state.has_quotas and self.seen_starts != self.state.num_stays:
+            return True  # who started since may have let its queue borrow, and so give way
         return not self._is_about_places()
 
     @compiled
     def _is_about_places(self) -> cython.bint:
-        """Return whether nothing but places decides: neither power, quotas nor holds to come."""
-        if self.state.has_power or self.state.has_quotas:
+        """Return whether neither power decides, nor holds that are announced."""
+        if self.state.has_power:
             return False
         return not self.admission.plans or self.admission.announced.next >= (
             self.admission.announced.count

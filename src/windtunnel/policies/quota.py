@@ -152,7 +152,7 @@ class Quota(PerRun):
             notes = unused_vcs((queue.vc for queue in quotas.queues), problem.jobs.vc.tolist())
         if self.words["borrowing"] == "none":
             quotas = quotas.alone()
-        return QuotaRun(self, quotas, problem, notes)
+        return QuotaRun(self, quotas.in_types_of(problem.cluster), problem, notes)
 
 
 class QuotaRun(Policy):

@@ -32,7 +32,7 @@ class QuotaLimits:
 
     def __init__(self, quotas: Quotas, problem: Problem, label: str) -> None:
         self.quotas, self.problem, self.label = quotas, problem, label
-        accounts = open_accounts(quotas)
+        accounts = open_accounts(quotas.in_types_of(problem.cluster))
         refuse_types(label, accounts, problem)
         self._requests = QueueRequests(problem, accounts)
         refuse_queues(label, self._requests)

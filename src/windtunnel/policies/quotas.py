@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from windtunnel.cluster.gpu_types import spelling
 from windtunnel.errors import SpecError, quote, unused_names
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from windtunnel.cluster.spec import ClusterSpec
 
 #: A number of GPUs, or one a GPU type.
 Gpus = float | dict[str, float]
@@ -136,6 +139,28 @@ class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def total(self) -> float:
         """GPUs of all nominal quotas."""
         return float(sum(sum(by_type(q.nominal_quota).values()) for q in self.queues))
+
+    def in_types_of(self, cluster: ClusterSpec | None) -> Quotas:
+        """Return the same quotas, GPU types spelt as a cluster's, which may have other names.
+
+        Types that the cluster does not have stay as they are.
+
+        Raises:
+            SpecError: a queue has two numbers of one type.
+        """
+        known = {} if cluster is None else spelling(cluster.gpu_types, cluster.aliases)
+        queues = []
+        for index, queue in enumerate(self.queues):
+            changed: dict[str, Any] = {}
+            for name in ("nominal_quota", "borrowing_limit", "lending_limit"):
+                given = getattr(queue, name)
+                if isinstance(given, dict):
+                    changed[name] = {known.get(kind.lower(), kind): n for kind, n in given.items()}
+                    if len(changed[name]) < len(given):
+                        message = f"found {quote(list(given))}; two of them are one GPU type."
+                        raise SpecError(f"$.queues[{index}].{name}", message)
+            queues.append(msgspec.structs.replace(queue, **changed))
+        return Quotas(tuple(queues))
 
     def alone(self) -> Quotas:
         """Return the same nominal quotas with no borrowing at all."""
