@@ -347,6 +347,7 @@ class Feasible(Preemption):
         self.free.take(self.admission.kind, self.places, begin, self.places.count)
         if self.state.has_quotas:
             self._try_quota(job, begin, self.places.count, 1)
+            self.stamp += 1  # its queue may borrow now, and so give way
 
     @compiled
     def _try_quota(
