@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -112,7 +114,7 @@ def test_colocation_by_hand(backend: Backend) -> None:
 
 def test_dust_does_not_keep_a_sum_from_being_busy() -> None:
     rows = [_task("0", 0.0, 10.0, 0.5, 0.095)] * 10
-    assert sum([0.095] * 10) < 0.95
+    assert reduce(operator.add, [0.095] * 10) < 0.95  # sum() of Python 3.12 makes up for it
     assert contention(_tasks(rows))["share"] == 1.0
 
 

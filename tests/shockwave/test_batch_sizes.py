@@ -7,9 +7,10 @@ from itertools import groupby
 import numpy as np
 import pytest
 
+from windtunnel.policies.shockwave.forecast import Forecast
 from windtunnel.policies.shockwave.work import Progress, TrainingJob
 from windtunnel.throughput.batch_sizes import Kind, batch_size_request
-from windtunnel.throughput.epoch_profile import EpochProfile
+from windtunnel.throughput.epoch_profile import EpochProfile, equal_epochs
 
 
 def runs(kind: Kind, epochs: int) -> str:
@@ -110,3 +111,21 @@ def test_jobs_of_the_largest_first_size_never_change_but_transformers() -> None:
     job.asked = 256
     job.rescale()
     assert job.batch_size == 256
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "goal"),
+    [
+        ([(3, 100.0)], 3, 100.0),
+        ([(3, 100.0), (4, 200.0)], 5, 0.9 * 150 + 0.1 * 200),
+        # Twice in one round: what was seen last.
+        ([(3, 100.0), (3, 200.0)], 3, 200.0),
+        ([(3, 100.0), (3, 200.0)], 5, 200.0),
+    ],
+)
+def test_the_fair_finish_is_a_mean_over_time(
+    seen: list[tuple[int, float]], now: int, goal: float
+) -> None:
+    forecast = Forecast(TrainingJob("a", 1, 0.0, equal_epochs(60.0)), 0.0, 10.0)
+    forecast.fair_finishes = seen
+    assert forecast.goal(now) == pytest.approx(goal)

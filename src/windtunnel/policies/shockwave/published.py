@@ -11,7 +11,9 @@ Zheng et al., NSDI'23; uw-mad-dash/shockwave, ``scheduler/scheduler.py``.
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from windtunnel.policies.shockwave.work import Progress
@@ -198,8 +200,12 @@ class PublishedRounds:
         return int(cut * ideal) if cut < math.inf else math.inf
 
     def _counted(self, number: int) -> float:
-        """Return the run time that counts against the cut: over all GPUs, by the gang's size."""
-        return sum(self.books.run_time[number].values()) / self.jobs[number].gpus
+        """Return the run time that counts against the cut: over all GPUs, by the gang's size.
+
+        Added one by one, as published: from Python 3.12 on `sum` makes up for what is rounded.
+        """
+        total = reduce(operator.add, self.books.run_time[number].values(), 0.0)
+        return total / self.jobs[number].gpus
 
     def _fail(self, number: int, finish: float) -> None:
         """Book a round in which there was nothing to do; after five the job is ended."""

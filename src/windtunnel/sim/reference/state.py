@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +71,7 @@ class State(PlaceSearch):
         self.stays = []
         self.running: dict[int, Stay] = {}
         self.waiting: dict[int, int] = {}
-        self._coming = count(1)
+        self._came = 0
         self.finished: set[int] = set()
         self.ended_failed: set[int] = set()
         self.failed: list[int] = []
@@ -103,7 +102,8 @@ class State(PlaceSearch):
         """Let a job be in the queue."""
         if self.recorder is not None:
             self.recorder.waits(job)
-        self.waiting[job] = next(self._coming)
+        self._came += 1
+        self.waiting[job] = self._came
 
     # The three changes.
 
