@@ -27,11 +27,13 @@ kind, place = sys.argv[1:]
 if kind == "scratch":
     (storage.scratch_folder() / "spilt").write_text("x")
     print("begun", flush=True)
-    time.sleep(60)
+    for _ in range(600):  # a signal on the way to a long sleep may not end it
+        time.sleep(0.1)
 with getattr(storage, kind)(place) as part:
     (part / "half" if part.is_dir() else part).write_text("half")
     print("begun", flush=True)
-    time.sleep(60)
+    for _ in range(600):  # a signal on the way to a long sleep may not end it
+        time.sleep(0.1)
 """
 
 

@@ -129,7 +129,7 @@ def random_jobs(seed: int, count: int = 30) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-@pytest.mark.parametrize("seed", range(draws(200)))
+@pytest.mark.parametrize("seed", range(draws(100)))
 def test_slurms_limits_hold_at_every_instant(seed: int) -> None:
     site = random_site(seed)
     cluster = wt.ClusterSpec((wt.NodeType(4, 4, "a", cpus=8.0),))
@@ -196,7 +196,7 @@ def _unlimited(queue: ClusterQueue) -> ClusterQueue:
     )
 
 
-@pytest.mark.parametrize("seed", range(draws(200)))
+@pytest.mark.parametrize("seed", range(draws(100)))
 def test_kueues_quotas_hold_at_every_instant(seed: int) -> None:
     manifests = random_manifests(seed)
     pick = random.Random(seed)  # noqa: S311 - a test's own chance
