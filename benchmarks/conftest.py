@@ -47,6 +47,12 @@ def figures() -> Figures:
     return Figures()
 
 
+@pytest.fixture
+def workload_of() -> Callable[[int], dict[str, np.ndarray]]:
+    """What makes so many jobs of `golden_workload`: modules are not to import this file."""
+    return golden_workload
+
+
 def golden_workload(count: int) -> dict[str, np.ndarray]:
     """Return jobs drawn as the golden million (docs/performance.md), offered load 0.95."""
     rng = np.random.default_rng(0)

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import golden_workload
 from windtunnel import schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    import numpy as np
 
     from conftest import Figures
 
@@ -34,9 +36,14 @@ def _cpu(words: list[str]) -> float:
 
 
 @pytest.mark.parametrize("queueing", ["strict", "skip", "easy"])
-def test_recording_a_million_jobs(figures: Figures, queueing: str, tmp_path: Path) -> None:
+def test_recording_a_million_jobs(
+    figures: Figures,
+    workload_of: Callable[[int], dict[str, np.ndarray]],
+    queueing: str,
+    tmp_path: Path,
+) -> None:
     trace, place = tmp_path / "jobs.parquet", tmp_path / "run.parquet"
-    workload = golden_workload(JOBS)
+    workload = workload_of(JOBS)
     workload["estimate"] = 2 * workload["duration"]
     pq.write_table(pa.table(schema.as_jobs(workload)), trace)
     words = ["simulate", str(trace), "--cluster", "812x8", "--policy", "fifo"]

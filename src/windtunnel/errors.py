@@ -42,15 +42,25 @@ def quote(value: object) -> str:
     return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 4]}...{text[-1]}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` for the nearest known word, or an empty string."""
-    match = _match(word, known)
+#: Words as alike as that may be the same one misspelt, as a rule (`difflib`'s ratio).
+ALIKE = 0.6
+
+
+def nearest(word: str, known: Iterable[str], *, alike: float = ALIKE) -> str:
+    """Return ``" Did you mean 'x'?"`` for the nearest known word, or an empty string.
+
+    Args:
+        word: the word.
+        known: those that there are.
+        alike: how alike the two must be, 0 to 1.
+    """
+    match = _match(word, known, alike)
     return "" if match is None else f" Did you mean {quote(match)}?"
 
 
-def _match(word: str, known: Iterable[str]) -> str | None:
+def _match(word: str, known: Iterable[str], alike: float = ALIKE) -> str | None:
     spelt = {name.lower(): name for name in known}
-    matches = difflib.get_close_matches(word.lower(), spelt, n=1)
+    matches = difflib.get_close_matches(word.lower(), spelt, n=1, cutoff=alike)
     return spelt[matches[0]] if matches else None
 
 

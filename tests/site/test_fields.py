@@ -142,3 +142,11 @@ def test_a_field_has_one_home_and_says_nothing_by_default() -> None:
     assert plain.having(bind_types="V100,T4").scheduler.bind_types == ("V100", "T4")
     assert plain.having(bind_types="none").scheduler.bind_types == ()
     assert plain.having(bind_types="all").scheduler.bind_types is None
+
+
+@pytest.mark.parametrize("values", [("64x8",), ("64x8", "all")])
+def test_a_value_without_a_name_is_refused_saying_how_to_write_it(values: tuple[str, ...]) -> None:
+    make: Any = wt.Site
+    with pytest.raises(wt.SpecError, match=r"write each with its name: Site\(cluster='64x8'\)"):
+        make(*values)
+    assert wt.Scheduler("fifo").policy == "fifo"

@@ -32,13 +32,22 @@ class NamedFields(msgspec.StructMeta):
         """Make a struct.
 
         Raises:
-            SpecError: it has no such field; the nearest is suggested.
+            SpecError: it has no such field, the nearest is suggested; or a value has no name that
+                needs one.
         """
         known = self.__struct_fields__
         for name in fields:
             if name not in known:
                 raise SpecError.unknown(name, name, known)
-        made: _Struct = msgspec.StructMeta.__call__(self, *values, **fields)
+        try:
+            made: _Struct = msgspec.StructMeta.__call__(self, *values, **fields)
+        except TypeError:
+            if not values:
+                raise
+            name = self.__name__
+            example = f"{name}({known[0]}={quote(values[0])})"
+            message = f"found {len(values)} without a name; write each with its name: {example}."
+            raise SpecError(name, message) from None
         return made
 
 

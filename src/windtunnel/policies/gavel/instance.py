@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from windtunnel.errors import InfeasibleError, SpecError, quote
+from windtunnel.errors import InfeasibleError, SpecError, nearest, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +22,7 @@ _JOB_NAMES = frozenset(
     {"id", "throughputs", "scale_factor", "priority_weight", "num_steps_remaining"}
     | {"time_since_start", "isolated_time", "slo_seconds_left", "entity", "job_type"}
 )
-#: Names as alike as that are taken for one misspelt (`difflib`'s ratio).
+#: Names as alike as that are taken for one misspelt (`windtunnel.errors.nearest`).
 _MISSPELT = 0.85
 #: Arrays of an instance that have an entry a job.
 _OF_JOBS = (
@@ -365,9 +364,9 @@ def _check_names(source: Mapping[Any, Any], known: frozenset[str], where: str) -
         SpecError: one is; names both.
     """
     for name in source.keys() - known:
-        near = get_close_matches(str(name), known, n=1, cutoff=_MISSPELT)
+        near = nearest(str(name), known, alike=_MISSPELT)
         if near:
-            raise SpecError(f"{where}.{name}", f"unknown name. Did you mean {quote(near[0])}?")
+            raise SpecError(f"{where}.{name}", f"unknown name.{near}")
 
 
 def _listed(source: Mapping[str, Any], name: str) -> Sequence[Any]:
