@@ -112,8 +112,6 @@ class Forecast:
         rounds = [at for at, _ in self.fair_finishes] + [now]
         finishes = np.array([finish for _, finish in self.fair_finishes])
         spans = np.diff(rounds)
-        if spans.max() > 0:
-            weights = spans / spans.sum()
-        else:
-            weights = np.full(len(finishes), 1 / len(finishes))
-        return float(0.9 * (weights @ finishes) + 0.1 * finishes[-1])
+        # All in this round: where it decides more than once, what was seen last.
+        mean = spans / spans.sum() @ finishes if spans.max() > 0 else finishes[-1]
+        return float(0.9 * mean + 0.1 * finishes[-1])
