@@ -177,7 +177,7 @@ class Rates:
             step = min([*steps, *full.values()])
             for number in growing:
                 parts[number] += step
-            tight = {link for link, room in full.items() if room <= step + 1e-12}
+            tight = {link for link, spare in full.items() if spare <= step + 1e-12}
             growing = {
                 number
                 for number in growing
@@ -246,15 +246,15 @@ class OneStay:
     """
 
     def __init__(self, overhead: float, work: float, interval: float, cost: float) -> None:
-        self.owed, self.work = overhead, work
+        self.to_pay, self.work = overhead, work
         self.interval, self.cost = interval, cost
         self.done, self.written, self.writing = 0.0, 0, 0.0
         self.paid = self.wrote = self.slowed = 0.0
 
     def go(self, seconds: float, rate: float) -> None:
         """Let so many seconds pass at one rate."""
-        paid = min(self.owed, seconds)
-        self.owed, self.paid, seconds = self.owed - paid, self.paid + paid, seconds - paid
+        paid = min(self.to_pay, seconds)
+        self.to_pay, self.paid, seconds = self.to_pay - paid, self.paid + paid, seconds - paid
         while seconds > 0:
             if self.writing > 0:
                 spent = min(self.writing, seconds)
