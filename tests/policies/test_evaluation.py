@@ -109,3 +109,18 @@ def test_a_burst_of_trials_on_one_idle_node() -> None:
         done = outcome.table["end_time"].to_numpy() + 0.2 * lengths
         gains.append(plain / done.max())
     assert min(gains) > 1.5
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_warm_node_of_another_type_is_none(engine: str) -> None:
+    """The model is on a node whose GPUs the second trial does not accept."""
+    jobs = {
+        "submit_time": [0.0, 20.0],
+        "duration": [10.0, 10.0],
+        "num_gpus": [1.0, 1.0],
+        "gpu_type": ["B", "A"],
+        "workload": ["eval", "eval"],
+        "user": ["ann", "ann"],
+    }
+    out = wt.simulate(jobs, "1x4:A,1x4:B", "decoupled-evaluation:workload=eval:keep=1000", engine=engine)
+    assert out.table["nodes"].to_pylist() == [[1], [0]]

@@ -99,6 +99,7 @@ class DecoupledEvaluation(Policy):
         self._models: dict[tuple[int, Any], tuple[float, float]] = {}
         self._has_nodes = not problem.is_pool
         self._plain = self._has_nodes and not problem.devices
+        self._types = problem.types
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start]:
         """Start other jobs, then trials on warm nodes, then trials anywhere."""
@@ -132,18 +133,24 @@ class DecoupledEvaluation(Policy):
         return loaded <= now <= last + self.keep
 
     def _warm_place(self, job: JobView, now: float, cluster: Any) -> Where | None:
-        """Return the fullest node that has a trial's model and room for all of it."""
+        """Return the fullest node that has a trial's model and room for all of it.
+
+        It is of the GPU type that the trial would get anyway: which it accepts, has quota of, and
+        power for.
+        """
         if not self._plain:
             return None
         model, gpus = self._model_of(job), job.num_gpus
         free = cluster.free_by_node
         allowed = cluster.fit(job)
-        if allowed is None or len(allowed) > 1 or gpus != int(gpus):
+        if not allowed or len(allowed) > 1 or gpus != int(gpus):
             return None
         found = [
             (free[node], node)
             for node in range(len(free))
-            if free[node] >= gpus and self._is_warm(node, model, now)
+            if free[node] >= gpus
+            and self._types[node] == self._types[allowed[0][0]]
+            and self._is_warm(node, model, now)
         ]
         return [(min(found)[1], int(gpus))] if found else None
 
