@@ -416,3 +416,117 @@ def test_deciding_nothing_is_an_error_of_the_policy_not_of_python() -> None:
 def test_the_same_policy_object_flies_twice() -> None:
     policy = Example()
     assert_outcomes_equal(wt.simulate(JOBS, "2x2", policy), wt.simulate(JOBS, "2x2", policy))
+
+
+def _asks(what: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A policy that does one thing at 2 s, when jobs b, c and d wait."""
+
+    def decide(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        if now < 2:
+            yield from (wt.Start(job) for job in queue if cluster.fit(job))
+        else:
+            found = what(queue, cluster)
+            yield from found if isinstance(found, list) else ()
+
+    return decide
+
+
+WRONG: list[tuple[str, Callable[[Any, Any], Any], str | None, str]] = [
+    ("a word", lambda q, c: c.fit("x"), None, "asks where 'x' would go; expected a job, or a num"),
+    ("nothing", lambda q, c: c.fit(None), None, "asks where None would go; expected a job, or a"),
+    ("no number", lambda q, c: c.fit(float("nan")), None, "asks where nan would go"),
+    ("too few", lambda q, c: c.fit(-1), None, "asks where -1 would go"),
+    ("a part", lambda q, c: c.fit(0.5), None, "asks where 0.5 GPUs would go; expected whole GPUs"),
+    ("no types", lambda q, c: c.fit(1, 7), None, "asks for GPU types 7; expected their names"),
+    ("no jobs", lambda q, c: c.fit(1, None, 7), None, "asks what would fit without 7; expected"),
+    ("an alarm", lambda q, c: [wt.Wake("x")], None, "asks to decide at 'x'; expected a later time"),  # type: ignore[arg-type]
+    ("no place", lambda q, c: [wt.Start(q[1], 7)], "c", "found 7; expected pairs of a node"),  # type: ignore[arg-type]
+    ("words", lambda q, c: [wt.Start(q[1], "ab")], "c", "found 'ab'; expected pairs of a node"),  # type: ignore[arg-type]
+    ("large", lambda q, c: [wt.Start(q[1], [(0, 2**70)])], "c", "it asks for 1 GPUs, and is given"),
+    ("far", lambda q, c: [wt.Start(q[1], [(2**70, 1)])], "c", "there is no node 118059162071741"),
+    ("half", lambda q, c: [wt.Start(q[1], [(0, 0.5)])], "c", "found [(0, 0.5)]; expected pairs"),
+]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("what", "job", "message"), [entry[1:] for entry in WRONG], ids=[entry[0] for entry in WRONG]
+)
+def test_wrong_types_are_named_with_instant_and_job(
+    what: Callable[[Any, Any], Any], job: str | None, message: str, engine: str
+) -> None:
+    with pytest.raises(wt.PolicyError, match=re.escape(message)) as error:
+        wt.simulate(JOBS, "2x2", _asks(what), engine=engine)
+    assert (error.value.time, error.value.job) == (2.0, job)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("cluster", ["2x2", "pool:4"])
+def test_more_gpus_than_there_are_fit_nowhere(cluster: str, engine: str) -> None:
+    found = []
+
+    def asks(queue: Any, view: Any) -> list[Any]:
+        found.extend([view.fit(5), view.fit(10**30), view.fit(np.int64(2)), view.fit(1.0)])
+        return [wt.Start(job) for job in queue if view.fit(job)]
+
+    wt.simulate(JOBS, cluster, _asks(asks), engine=engine, until=3.0)
+    assert found[:2] == [None, None]
+    assert found[2] is not None
+    assert found[3] is not None
+
+
+#: A half, two whole GPUs of two tasks, a quarter.
+SHARES: dict[str, Any] = {
+    "submit_time": [0, 1, 2],
+    "duration": [10, 10, 10],
+    "num_gpus": [0.5, 2, 0.25],
+    "num_tasks": [1, 2, 1],
+}
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("sharing", "devices"),
+    [
+        # The quarter goes beside the half, on the device with least left, as best fit has it.
+        (None, [[[0]], [[1, 2]], [[0]]]),
+        ("pooled", None),
+    ],
+)
+def test_a_number_of_gpus_on_devices_is_the_placements_to_choose(
+    sharing: str | None, devices: Any, engine: str
+) -> None:
+    """Written as a float; a whole number is a set of devices there, as ``cluster.fit`` has it."""
+
+    def on_the_last(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Start(job, [(1, job.num_gpus)]) for job in queue)
+
+    out = wt.simulate(SHARES, "2x4", on_the_last, sharing=sharing, engine=engine)
+    assert out.table["nodes"].to_pylist() == [[1], [1], [1]]
+    assert out.table["start_time"].to_pylist() == [0, 1, 2]
+    if devices is not None:
+        assert out.segments["devices"].to_pylist() == devices
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_gang_may_be_split_by_numbers_of_gpus(engine: str) -> None:
+    """Also where there are no devices: a float is as good as a whole number there."""
+
+    def split(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        for job in queue:
+            yield wt.Start(job, [(1, 1.0), (0, 1.0)] if job.num_gpus == 2 else [(0, job.num_gpus)])
+
+    for sharing in (None, "devices"):
+        jobs = SHARES if sharing else {**SHARES, "num_gpus": [1, 2, 1]}
+        out = wt.simulate(jobs, "2x4", split, sharing=sharing, engine=engine)
+        assert out.table["nodes"].to_pylist() == [[0], [1, 0], [0]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("gpus", [0.25, 0.75, 3.0, -0.5, float("nan")])
+def test_a_number_of_gpus_that_is_not_the_jobs_is_refused(gpus: float, engine: str) -> None:
+    def wrong(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Start(job, [(0, gpus)]) for job in queue)
+
+    with pytest.raises(wt.PolicyError, match=r"at t=0 s, job '0': starts a job where it does not"):
+        wt.simulate(SHARES, "2x4", wrong, engine=engine)

@@ -364,14 +364,16 @@ class Deciding:
         if not self.has(job, where, kind, free):
             raise self.driver.misfit(does, view, where, kind, free)
 
+    def draw_for(self, free: Free) -> None:
+        """Let what is random in a free state go by the stays begun so far; nothing is offered."""
+        free.draws = self.state.num_stays
+        self.search.forget()
+
     def has(self, job: cython.int, where: object, kind: cython.int, free: Free) -> bool:
         """Return whether a policy's own choice is free for a job; ``search.given`` has it then."""
         self.search.given.count = 0
         try:
-            for pair in where:
-                node, grant = pair
-                if type(node) is not int or type(grant) is not int:
-                    node, grant = self.driver.integers(node, grant)
+            for node, grant in self.driver.in_grants(where, kind, free):
                 self.search.given.add(node, grant)
         except (TypeError, ValueError, OverflowError):
             return False

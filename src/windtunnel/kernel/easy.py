@@ -19,6 +19,7 @@ from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.state import State
@@ -88,8 +89,8 @@ class EasyRule(PreemptingRule):
         self.is_given = numpy.zeros(max(given, 1), dtype=numpy.int8)
 
     def _grow_heap(self, capacity: int) -> None:
+        self.heap = pairs_zeros(2 * capacity, numpy.int32)
         self.heap_capacity = 2 * capacity
-        self.heap = numpy.zeros(self.heap_capacity, dtype=numpy.int32)
 
     @compiled
     def decide(self) -> cython.void:

@@ -112,18 +112,21 @@ class Feasible(Preemption):
         self.version = -1
 
     def _grow_halted(self) -> None:
-        self.halted_capacity = 2 * self.halted_capacity + 64
-        self.halted = preemption_longer(self.halted, self.halted_capacity, numpy.int32)
-        self.halted_key = preemption_longer(self.halted_key, self.halted_capacity, numpy.float64)
+        capacity = 2 * self.halted_capacity + 64
+        self.halted = preemption_longer(self.halted, capacity, numpy.int32)
+        self.halted_key = preemption_longer(self.halted_key, capacity, numpy.float64)
+        self.halted_capacity = capacity
 
     def _grow_given(self) -> None:
-        self.given_capacity = 2 * self.given_capacity + 256
-        self.given = preemption_longer(self.given, self.given_capacity, numpy.int32)
+        capacity = 2 * self.given_capacity + 256
+        self.given = preemption_longer(self.given, capacity, numpy.int32)
+        self.given_capacity = capacity
 
     def _grow_chosen(self) -> None:
-        self.chosen_capacity = 2 * self.chosen_capacity + 64
-        self.chosen_begin = preemption_longer(self.chosen_begin, self.chosen_capacity, numpy.int64)
-        self.chosen_kind = preemption_longer(self.chosen_kind, self.chosen_capacity, numpy.int32)
+        capacity = 2 * self.chosen_capacity + 64
+        self.chosen_begin = preemption_longer(self.chosen_begin, capacity, numpy.int64)
+        self.chosen_kind = preemption_longer(self.chosen_kind, capacity, numpy.int32)
+        self.chosen_capacity = capacity
 
     @compiled
     def began(self, job: cython.int) -> cython.void:

@@ -16,6 +16,7 @@ from windtunnel.kernel.device_cluster import DeviceCluster
 from windtunnel.kernel.device_gangs import device_put, device_put_filling, device_put_gang
 from windtunnel.kernel.device_grants import (
     device_change_all,
+    device_choose,
     device_draft,
     device_footprint,
     device_tasks_of,
@@ -231,6 +232,23 @@ class FreeDevices(FreeOnNodes):
         for node, tasks in found:
             rest = device_put(self.search, kind, node, tasks, rest)
         return True
+
+    def grants_on(self, kind: int, node: int, tasks: int, first: int) -> list | None:
+        """Return what so many tasks of a job would get on a node, None if they do not fit there.
+
+        Args:
+            kind: the job's kind.
+            node: the node, in sight or not.
+            tasks: how many of its tasks.
+            first: how many of them are placed elsewhere already.
+        """
+        self._check_kind(kind)
+        if not 0 <= node < self.nodes or self.search.fitting(kind, node) < tasks:
+            return None
+        self.place.count = 0
+        self._draw()
+        device_choose(self.search, kind, node, tasks, first)
+        return self.place.grants().tolist()
 
     # For shapes (`windtunnel.kernel.free_shapes`), whose pieces are tasks of whole GPUs.
 

@@ -90,9 +90,10 @@ class Holds:
         return [(self.node[at], self.group[at]) for at in range(self.size)]
 
     def _grow(self, least: int) -> None:
-        self.capacity = least + least // 2 + 16
-        self.node = longer(self.node, self.capacity)
-        self.group = longer(self.group, self.capacity)
+        capacity = least + least // 2 + 16
+        self.node = longer(self.node, capacity)
+        self.group = longer(self.group, capacity)
+        self.capacity = capacity
 
     @compiled
     def copy_from(self, other: Holds) -> cython.void:

@@ -38,10 +38,11 @@ class JobHeap:
         self.at = numpy.full(max(num_jobs, 1), -1, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.capacity = self.capacity * 2
-        self.time = longer(self.time, self.capacity)
-        self.order = longer(self.order, self.capacity)
-        self.job = longer(self.job, self.capacity)
+        capacity = self.capacity * 2
+        self.time = longer(self.time, capacity)
+        self.order = longer(self.order, capacity)
+        self.job = longer(self.job, capacity)
+        self.capacity = capacity
 
     @compiled
     def _rise(

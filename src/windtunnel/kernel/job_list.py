@@ -30,8 +30,9 @@ class JobList:
         self.job = numpy.zeros(self.capacity, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity
-        self.job = longer(self.job, self.capacity)
+        capacity = 2 * self.capacity
+        self.job = longer(self.job, capacity)
+        self.capacity = capacity
 
     @compiled
     def add(self, job: cython.int) -> cython.void:

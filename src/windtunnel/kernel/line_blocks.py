@@ -13,6 +13,7 @@ from cython.cimports.libc.math import fabs
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_NONE, Promises
 
 #: Two to these powers are jobs of a line that are looked at together before each by itself, and
@@ -68,14 +69,14 @@ class LineBlocks:
         self._grow_blocks(64)
 
     def _grow_blocks(self, capacity: int) -> None:
+        self.least_span = pairs_zeros(2 * capacity, numpy.float64)
+        self.first_start = pairs_zeros(2 * capacity, numpy.float64)
+        self.last_start = pairs_zeros(2 * capacity, numpy.float64)
         self.capacity = 2 * capacity
-        self.least_span = numpy.zeros(2 * capacity)
-        self.first_start = numpy.zeros(2 * capacity)
-        self.last_start = numpy.zeros(2 * capacity)
 
     def _grow_cells(self) -> None:
-        self.start_at = numpy.zeros(self.lines.slab.shape[0])
-        self.span_at = numpy.zeros(self.lines.slab.shape[0])
+        self.span_at = pairs_zeros(self.lines.slab.shape[0], numpy.float64)
+        self.start_at = pairs_zeros(self.lines.slab.shape[0], numpy.float64)
 
     @compiled
     def survey(self) -> cython.void:

@@ -11,6 +11,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 
 
 @cython.final
@@ -105,9 +106,9 @@ class Lines:
 
     def _renew(self, capacity: int) -> None:
         """Begin an empty slab."""
+        self.slab = pairs_zeros(capacity, numpy.int32)
         self.capacity = capacity
         self.used = 0
-        self.slab = numpy.empty(capacity, dtype=numpy.int32)
 
     @compiled
     def _repack(self, wanted: cython.longlong) -> cython.void:
@@ -119,9 +120,7 @@ class Lines:
         needed: cython.longlong = wanted
         old: cython.int[::1] = self.slab
         for line in range(self.num_lines):
-            length = self.length[line]
-            self.cells[line] = length + length // 4 + 4 if length > 0 else 0
-            needed += self.cells[line]
+            needed += self._cells_for(self.length[line])
         with cython.gil:
             self._renew(max(self.capacity, needed + needed // 2))
         for line in range(self.num_lines):
@@ -130,31 +129,40 @@ class Lines:
             for at in range(length):
                 self.slab[self.used + at] = old[begin + at]
             self.begin[line] = self.first_cell[line] = self.used
+            self.cells[line] = self._cells_for(length)
             self.used += self.cells[line]
 
     @compiled
-    def _provide_cell(self, line: cython.int) -> cython.void:
-        """Let a line have a free cell behind its last job."""
+    def _cells_for(self, length: cython.longlong) -> cython.longlong:
+        """Return how many cells a line of so many jobs is given."""
+        return length + length // 4 + 4 if length > 0 else 0
+
+    @compiled
+    def _provide_cell(self, line: cython.int) -> cython.bint:
+        """Let a line have a free cell behind its last job; return False if there is no memory."""
         first: cython.longlong = self.first_cell[line]
         begin: cython.longlong = self.begin[line]
         length: cython.longlong = self.length[line]
         if begin + length < first + self.cells[line]:
-            return
+            return True
         if 4 * (begin - first) > self.cells[line]:  # many have left at its front
             self._shift(begin, first, length)
             self.begin[line] = first
-            return
+            return True
         wanted: cython.longlong = 2 * length + 8
         if self.used + wanted > self.capacity:
             self._repack(wanted)
             first = self.first_cell[line]
             if self.begin[line] + length < first + self.cells[line]:
-                return
+                return True
+            if self.used + wanted > self.capacity:
+                return False
         self._shift(self.begin[line], self.used, length)
         self.begin[line] = self.used
         self.first_cell[line] = self.used
         self.cells[line] = wanted
         self.used += wanted
+        return True
 
     @compiled
     def _shift(
@@ -174,7 +182,8 @@ class Lines:
     def add(self, job: cython.int) -> cython.void:
         """Let a job wait."""
         line: cython.int = self.line_of[job]
-        self._provide_cell(line)
+        if not self._provide_cell(line):
+            return
         if self.is_sorted:
             self._insert(line, job)
         else:

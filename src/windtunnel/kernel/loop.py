@@ -13,7 +13,7 @@ from cython.cimports.libc.math import ceil
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import ServiceLevels
-from windtunnel.kernel.pairs import longer
+from windtunnel.kernel.pairs import PAIRS_REFUSED, longer
 from windtunnel.kernel.recorder import Recorder
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_FAILED, State
@@ -138,6 +138,7 @@ class Simulation:
     stride: cython.int
     looked: clock_t
     sliced: clock_t
+    refused: cython.longlong
     fresh: cython.int[::1]
     num_fresh: cython.int
     fresh_capacity: cython.int
@@ -179,6 +180,7 @@ class Simulation:
         self.looked = self.sliced = clock()
         self.stride = 1
         self.phase = PHASE_NEXT
+        self.refused = PAIRS_REFUSED
         self.fresh_capacity = 0
         self.fresh = numpy.zeros(0, dtype=numpy.int32)
         self.failed = []
@@ -258,8 +260,9 @@ class Simulation:
     # Events.
 
     def _grow_fresh(self) -> None:
-        self.fresh_capacity = 2 * self.fresh_capacity + 64
-        self.fresh = longer(self.fresh, self.fresh_capacity)
+        capacity = 2 * self.fresh_capacity + 64
+        self.fresh = longer(self.fresh, capacity)
+        self.fresh_capacity = capacity
 
     @compiled
     def _arrive(self) -> cython.void:
@@ -434,6 +437,8 @@ class Simulation:
     def _go_to_next(self) -> cython.int:
         """Settle rates and move the clock; return why not, or -1."""
         now: cython.double
+        if self.refused != PAIRS_REFUSED:
+            return LOOP_SLICE
         if self.notes_up:
             self.record_up(self.state.now)
         if self.state.has_pace:
@@ -575,9 +580,10 @@ class Simulation:
             self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
 
     def _grow_up(self) -> None:
-        self.up_capacity = 2 * self.up_capacity + 64
-        self.up_time = longer(self.up_time, self.up_capacity)
-        self.up_units = longer(self.up_units, self.up_capacity)
+        capacity = 2 * self.up_capacity + 64
+        self.up_time = longer(self.up_time, capacity)
+        self.up_units = longer(self.up_units, capacity)
+        self.up_capacity = capacity
 
     @compiled
     def record_up(self, now: cython.double) -> cython.void:
@@ -634,6 +640,15 @@ class Simulation:
             self.news = bool(value)
         else:
             raise KeyError(name)
+
+    def check_memory(self) -> None:
+        """Raise what could not be raised where the loop found no memory for a longer array.
+
+        Raises:
+            MemoryError: that was so since the run began.
+        """
+        if self.refused != PAIRS_REFUSED:
+            raise MemoryError("there is no memory for what the run has to remember")
 
     def take_fresh(self) -> list:
         """Return the jobs that arrived, and wait for Python to say what becomes of them."""

@@ -11,6 +11,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 
 
 @cython.final
@@ -49,15 +50,16 @@ class NodeSteps:
 
     def _grow(self) -> None:
         rows, old = max(self.nodes, 1), self.capacity
-        self.capacity = 2 * old
-        time = numpy.zeros((rows, self.capacity))
+        capacity = 2 * old
+        time = pairs_zeros((rows, capacity), numpy.float64)
         time[:, :old] = numpy.asarray(self.time).reshape(rows, old)
-        value = numpy.zeros((rows, self.capacity * self.stride), dtype=numpy.int64)
+        value = pairs_zeros((rows, capacity * self.stride), numpy.int64)
         value[:, : old * self.stride] = numpy.asarray(self.value).reshape(rows, -1)
         self.time, self.value = time.reshape(-1), value.reshape(-1)
         shift = numpy.arange(rows, dtype=numpy.int64) * old
         self.first = numpy.asarray(self.first) + shift
         self.behind = numpy.asarray(self.behind) + shift
+        self.capacity = capacity
 
     @compiled
     def begin(self, node: cython.int, now: cython.double) -> cython.longlong:

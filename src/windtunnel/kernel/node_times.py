@@ -6,6 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 
 
 @cython.final
@@ -42,8 +43,8 @@ class NodeTimes:
         rows = max(self.nodes, 1)
         kept = min(self.capacity, capacity)
         times, items = (
-            numpy.zeros((rows, capacity)),
-            numpy.zeros((rows, capacity), dtype=numpy.int32),
+            pairs_zeros((rows, capacity), numpy.float64),
+            pairs_zeros((rows, capacity), numpy.int32),
         )
         if kept:
             times[:, :kept] = numpy.asarray(self.time).reshape(rows, -1)

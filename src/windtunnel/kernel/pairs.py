@@ -13,6 +13,10 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
+#: Times that there was no memory for a longer array. The loop ends with any: what it went on with
+#: may lack something. Memory is the process's, so this is, too.
+PAIRS_REFUSED = cython.declare(cython.longlong, 0)
+
 
 @cython.final
 @cython.cclass
@@ -37,9 +41,10 @@ class Pairs:
         self.grant = numpy.empty(self.capacity, dtype=numpy.int64)
 
     def _grow(self) -> None:
-        self.capacity = self.capacity + self.capacity // 2 + 64
-        self.node = longer(self.node, self.capacity)
-        self.grant = longer(self.grant, self.capacity)
+        capacity = self.capacity + self.capacity // 2 + 64
+        self.node = longer(self.node, capacity)
+        self.grant = longer(self.grant, capacity)
+        self.capacity = capacity
 
     @compiled
     def add(self, node: cython.int, grant: cython.longlong) -> cython.void:
@@ -66,6 +71,20 @@ class Pairs:
         return numpy.asarray(self.grant)[: self.count].copy()
 
 
+def pairs_zeros(shape: object, kind: object) -> numpy.ndarray:
+    """Return a new array of zeros, for what the loop needs while it goes on.
+
+    Raises:
+        MemoryError: there is no memory; the loop, in which nothing can be raised, hears of it.
+    """
+    global PAIRS_REFUSED  # noqa: PLW0603 - the process has one memory
+    try:
+        return numpy.zeros(shape, dtype=kind)
+    except MemoryError:
+        PAIRS_REFUSED += 1
+        raise
+
+
 def longer(array: object, length: int) -> numpy.ndarray:
     """Return an array (a table of columns) with what another has at its beginning, then 0.
 
@@ -73,7 +92,7 @@ def longer(array: object, length: int) -> numpy.ndarray:
     """
     old = numpy.asarray(array)
     last: Any = old.ndim - 1  # of an object: Cython has no negative indices
-    new = numpy.zeros((*old.shape[:last], length), dtype=old.dtype)
+    new = pairs_zeros((*old.shape[:last], length), old.dtype)
     new[..., : old.shape[last]] = old
     return new
 

@@ -285,9 +285,12 @@ class ClusterView:
                 preempted?
 
         Raises:
-            SpecError: the cluster has no such GPU type, or such GPUs cannot be asked for.
+            SpecError: the cluster has no such GPU type.
+            PolicyError: something else than a job, a number of GPUs, their types, running jobs.
         """
         kind: cython.int
+        if not isinstance(without, (list, tuple)):
+            without = self.driver.several(without)
         if not isinstance(job, JobView):
             kind = self.driver.plain_kind(job, gpu_types)
             self.deciding.search.forget()

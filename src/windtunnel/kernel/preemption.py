@@ -15,6 +15,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
@@ -100,12 +101,12 @@ class Preemption:
         self._grow_lists()
 
     def _grow_lists(self) -> None:
-        self.list_capacity = 2 * self.list_capacity + 256
-        capacity = self.list_capacity
+        capacity = 2 * self.list_capacity + 256
         self.sort_key = preemption_longer(self.sort_key, capacity, numpy.float64)
         self.sort_job = preemption_longer(self.sort_job, capacity, numpy.int32)
         self.dropped = preemption_longer(self.dropped, capacity, numpy.int32)
         self.chosen = preemption_longer(self.chosen, capacity, numpy.int32)
+        self.list_capacity = capacity
 
     # What the rule is notified of.
 
@@ -442,7 +443,7 @@ class PreemptiveRule(PreemptingRule):
 
 def preemption_longer(array: object, length: int, kind: object) -> numpy.ndarray:
     """Return a longer copy."""
-    new = numpy.zeros(length, dtype=kind)
+    new = pairs_zeros(length, kind)
     old = numpy.asarray(array)
     new[: len(old)] = old
     return new

@@ -16,7 +16,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, pairs_zeros
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rows import Rows
 
@@ -440,7 +440,7 @@ class Profile:
 
 
 def _profile_longer(array: object, length: int, kind: object) -> numpy.ndarray:
-    new = numpy.zeros(max(length, 1), dtype=kind)
+    new = pairs_zeros(max(length, 1), kind)
     old = numpy.asarray(array)[:length]
     new[: len(old)] = old
     return new

@@ -521,8 +521,9 @@ class QuotaRule(Rule):
     # Alarms.
 
     def _grow_alarms(self) -> None:
-        self.alarm_capacity = 2 * self.alarm_capacity + 64
-        self.alarms = longer(self.alarms, self.alarm_capacity)
+        capacity = 2 * self.alarm_capacity + 64
+        self.alarms = longer(self.alarms, capacity)
+        self.alarm_capacity = capacity
 
     @compiled
     def _ring(self, queue: cython.int, at: cython.double) -> cython.void:

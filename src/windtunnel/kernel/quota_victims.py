@@ -91,11 +91,12 @@ class QuotaVictims:
         self.found = Pairs()
 
     def _grow(self) -> None:
-        self.capacity = max(2 * self.capacity, 256)
-        self.candidate = longer(self.candidate, self.capacity)
-        self.candidate_queue = longer(self.candidate_queue, self.capacity)
-        self.gone = longer(self.gone, self.capacity)
-        self.gone_queue = longer(self.gone_queue, self.capacity)
+        capacity = max(2 * self.capacity, 256)
+        self.candidate = longer(self.candidate, capacity)
+        self.candidate_queue = longer(self.candidate_queue, capacity)
+        self.gone = longer(self.gone, capacity)
+        self.gone_queue = longer(self.gone_queue, capacity)
+        self.capacity = capacity
 
     @compiled
     def can_ever(self, queue: cython.int) -> cython.bint:

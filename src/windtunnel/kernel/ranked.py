@@ -82,19 +82,20 @@ class Ranked:
     def _grow(self) -> None:
         """Allocate twice as many blocks."""
         before = self.blocks
-        self.blocks = max(2 * before, 8)
-        entries = self.blocks * RANKED_CAPACITY
-        self.block = longer(self.block, self.blocks)
-        self.spare = longer(self.spare, self.blocks)
-        self.length = longer(self.length, self.blocks)
-        self.total = longer(self.total, self.blocks)
+        blocks = max(2 * before, 8)
+        entries = blocks * RANKED_CAPACITY
+        self.block = longer(self.block, blocks)
+        self.spare = longer(self.spare, blocks)
+        self.length = longer(self.length, blocks)
+        self.total = longer(self.total, blocks)
         self.key = longer(self.key, entries)
         self.order = longer(self.order, entries)
         self.job = longer(self.job, entries)
         self.unit = longer(self.unit, entries)
-        for number in range(self.blocks - 1, before - 1, -1):
+        for number in range(blocks - 1, before - 1, -1):
             self.spare[self.spares] = number
             self.spares += 1
+        self.blocks = blocks
 
     @compiled
     def _open(self, place: cython.int) -> cython.int:

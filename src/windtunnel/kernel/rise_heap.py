@@ -40,11 +40,12 @@ class RiseHeap:
         self.rise = self.line = self.job = self.round = numpy.zeros(0, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity + 64
-        self.rise = longer(self.rise, self.capacity)
-        self.line = longer(self.line, self.capacity)
-        self.job = longer(self.job, self.capacity)
-        self.round = longer(self.round, self.capacity)
+        capacity = 2 * self.capacity + 64
+        self.rise = longer(self.rise, capacity)
+        self.line = longer(self.line, capacity)
+        self.job = longer(self.job, capacity)
+        self.round = longer(self.round, capacity)
+        self.capacity = capacity
 
     @compiled
     def _is_before(self, round_: cython.int, job: cython.int, entry: cython.int) -> cython.bint:

@@ -79,9 +79,10 @@ class Risen:
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
 
     def _grow_popped(self) -> None:
-        self.popped_capacity = 2 * self.popped_capacity + 64
-        self.popped_rise = longer(self.popped_rise, self.popped_capacity)
-        self.popped_line = longer(self.popped_line, self.popped_capacity)
+        capacity = 2 * self.popped_capacity + 64
+        self.popped_rise = longer(self.popped_rise, capacity)
+        self.popped_line = longer(self.popped_line, capacity)
+        self.popped_capacity = capacity
 
     # Who may start earlier.
 

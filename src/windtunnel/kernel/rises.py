@@ -54,13 +54,14 @@ class Rises:
         self.begin = self.end = numpy.zeros(0)
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity + 64
-        self.node = longer(self.node, self.capacity)
-        self.begin = longer(self.begin, self.capacity)
-        self.end = longer(self.end, self.capacity)
-        self.origin = longer(self.origin, self.capacity)
-        self.born = longer(self.born, self.capacity)
-        self.many = longer(self.many, self.capacity)
+        capacity = 2 * self.capacity + 64
+        self.node = longer(self.node, capacity)
+        self.begin = longer(self.begin, capacity)
+        self.end = longer(self.end, capacity)
+        self.origin = longer(self.origin, capacity)
+        self.born = longer(self.born, capacity)
+        self.many = longer(self.many, capacity)
+        self.capacity = capacity
 
     @compiled
     def clear(self) -> cython.void:

@@ -138,11 +138,12 @@ class SlurmStays:
         self.gpus = numpy.zeros(self.capacity, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity
-        self.node = longer(self.node, self.capacity)
-        self.cpus = longer(self.cpus, self.capacity)
-        self.memory = longer(self.memory, self.capacity)
-        self.gpus = longer(self.gpus, self.capacity)
+        capacity = 2 * self.capacity
+        self.node = longer(self.node, capacity)
+        self.cpus = longer(self.cpus, capacity)
+        self.memory = longer(self.memory, capacity)
+        self.gpus = longer(self.gpus, capacity)
+        self.capacity = capacity
 
     @compiled
     def open(self, job: cython.int) -> cython.void:

@@ -65,9 +65,10 @@ class SlurmQueue:
         return part < other_part
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity
-        self.job = longer(self.job, self.capacity)
-        self.part = longer(self.part, self.capacity)
+        capacity = 2 * self.capacity
+        self.job = longer(self.job, capacity)
+        self.part = longer(self.part, capacity)
+        self.capacity = capacity
 
     @compiled
     def enqueue(self, job: cython.int) -> cython.void:

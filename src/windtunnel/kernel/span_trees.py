@@ -10,7 +10,7 @@ import numpy
 
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import longer
+from windtunnel.kernel.pairs import longer, pairs_zeros
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, Promises
 
 #: So many new jobs are each put in where they belong; for more all are sorted.
@@ -62,8 +62,9 @@ class SpanTrees:
         self.span = self.latest = numpy.zeros(0)
 
     def _grow(self, capacity: int) -> None:
+        self.latest = pairs_zeros(2 * capacity, numpy.float64)
+        self.span = pairs_zeros(capacity, numpy.float64)
         self.by_span = longer(self.by_span, capacity)
-        self.span, self.latest = numpy.zeros(capacity), numpy.zeros(2 * capacity)
 
     @compiled
     def survey(self) -> cython.void:

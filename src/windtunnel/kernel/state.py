@@ -260,23 +260,26 @@ class State:
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.capacity = self.capacity + self.capacity // 2 + 64
-        self.stay_job = longer(self.stay_job, self.capacity)
-        self.stay_start = longer(self.stay_start, self.capacity)
-        self.stay_end = longer(self.stay_end, self.capacity)
-        self.stay_first = longer(self.stay_first, self.capacity)
+        capacity = self.capacity + self.capacity // 2 + 64
+        self.stay_job = longer(self.stay_job, capacity)
+        self.stay_start = longer(self.stay_start, capacity)
+        self.stay_end = longer(self.stay_end, capacity)
+        self.stay_first = longer(self.stay_first, capacity)
+        self.capacity = capacity
 
     def _grow_levels(self) -> None:
-        self.level_capacity = 2 * self.level_capacity + 64
-        self.level_stay = longer(self.level_stay, self.level_capacity)
-        self.level_time = longer(self.level_time, self.level_capacity)
-        self.level = longer(self.level, self.level_capacity)
+        capacity = 2 * self.level_capacity + 64
+        self.level_stay = longer(self.level_stay, capacity)
+        self.level_time = longer(self.level_time, capacity)
+        self.level = longer(self.level, capacity)
+        self.level_capacity = capacity
 
     def _grow_changes(self) -> None:
-        self.change_capacity = 2 * self.change_capacity + 64
-        self.change_job = longer(self.change_job, self.change_capacity)
-        self.change_what = longer(self.change_what, self.change_capacity)
-        self.change_time = longer(self.change_time, self.change_capacity)
+        capacity = 2 * self.change_capacity + 64
+        self.change_job = longer(self.change_job, capacity)
+        self.change_what = longer(self.change_what, capacity)
+        self.change_time = longer(self.change_time, capacity)
+        self.change_capacity = capacity
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:

@@ -68,18 +68,20 @@ class Verdicts:
         self.num_fresh = self.fresh_capacity = 0
 
     def _grow(self) -> None:
-        self.capacity = 2 * self.capacity + 1024
+        capacity = 2 * self.capacity + 1024
         self.time, self.promise = (
-            longer(self.time, self.capacity),
-            longer(self.promise, self.capacity),
+            longer(self.time, capacity),
+            longer(self.promise, capacity),
         )
-        self.points, self.job = longer(self.points, self.capacity), longer(self.job, self.capacity)
-        self.verdict = longer(self.verdict, self.capacity)
-        self.blocker = longer(self.blocker, self.capacity)
+        self.points, self.job = longer(self.points, capacity), longer(self.job, capacity)
+        self.verdict = longer(self.verdict, capacity)
+        self.blocker = longer(self.blocker, capacity)
+        self.capacity = capacity
 
     def _grow_fresh(self) -> None:
-        self.fresh_capacity = 2 * self.fresh_capacity + 64
-        self.fresh = longer(self.fresh, self.fresh_capacity)
+        capacity = 2 * self.fresh_capacity + 64
+        self.fresh = longer(self.fresh, capacity)
+        self.fresh_capacity = capacity
 
     @compiled
     def add(

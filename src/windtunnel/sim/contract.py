@@ -29,7 +29,7 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.cohort_order import CohortOrder
@@ -48,9 +48,10 @@ class Start:
 
     Attributes:
         job: the job.
-        where: pairs of a node and its GPUs (of a pool: its GPU units; with devices: a grant), whole
-            numbers that come to what the job asks for, as ``cluster.fit`` returns them; None = the
-            run's placement decides.
+        where: pairs of a node (of a pool: a GPU type's number) and what the job gets there, which
+            come to what it asks for; None = the run's placement decides. A float is a number of
+            GPUs, and on a node with devices the placement says which; a whole number is a grant, as
+            ``cluster.fit`` returns them: GPUs, of a pool its GPU units, with devices a set of them.
         rate: work that it does a second there, before what slows everybody; jobs with work in steps
             get steps a second. In elastic runs the option says it.
         beside: a running job whose GPUs it shares: it takes no GPUs of its own, and they are
@@ -58,7 +59,7 @@ class Start:
     """
 
     job: JobView
-    where: Where | None = None
+    where: Sequence[tuple[int, float]] | None = None
     rate: float = 1.0
     beside: JobView | None = None
 
@@ -105,7 +106,7 @@ class Resize:
 
     job: JobView
     option: Option
-    where: Where | None = None
+    where: Sequence[tuple[int, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Move:
     """
 
     job: JobView
-    where: Where | None = None
+    where: Sequence[tuple[int, float]] | None = None
     rate: float | None = None
 
 

@@ -18,10 +18,9 @@ from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.views import ElasticView
 from windtunnel.sim.jobs import JobView
-from windtunnel.sim.refusals import check_gpus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.errors import PolicyError
@@ -91,12 +90,13 @@ class Driver(Decisions):
         """Return the kind of so many GPUs, of any type or some.
 
         Raises:
-            SpecError: the cluster has no such GPU type, or cannot give such parts of GPUs.
+            SpecError: the cluster has no such GPU type.
+            PolicyError: it is no number of GPUs, or the cluster cannot give such parts of them.
         """
-        types = None if gpu_types is None else frozenset(gpu_types)
+        types = None if gpu_types is None else self.types(gpu_types)
+        num_gpus = self.gpus(num_gpus)
         found = self._plain_kinds.get((num_gpus, types))
         if found is None:
-            check_gpus(self.problem, num_gpus)
             demand = self.problem.plain_demand(num_gpus)
             if types is not None:
                 demand = self.on_types(demand, types)
@@ -109,7 +109,7 @@ class Driver(Decisions):
         Raises:
             SpecError: the cluster has no such GPU type.
         """
-        types = gpu_types if isinstance(gpu_types, frozenset) else frozenset(gpu_types)
+        types = gpu_types if isinstance(gpu_types, frozenset) else self.types(gpu_types)
         found = self._kinds_on.get((kind, types))
         if found is None:
             demand = self.on_types(self._demands[kind], types)
@@ -125,6 +125,18 @@ class Driver(Decisions):
         """Return the kind of an option of a job."""
         assert self.shapes is not None  # noqa: S101 - of an elastic run
         return self.shapes.kind(job, option)
+
+    def demand_of(self, kind: int) -> Any:
+        """Return the demand that is a kind; None = it is an option's."""
+        return None if self.shapes is not None else self._demands[kind]
+
+    def grants_on(
+        self, free: Any, kind: int, node: int, tasks: int, first: int
+    ) -> Sequence[int] | None:
+        """Return what so many tasks get on a node with devices, None if they do not fit there."""
+        self.deciding.draw_for(free)
+        grants: Sequence[int] | None = free.grants_on(kind, node, tasks, first)
+        return grants
 
     def place_in(self, free: FreeShares, job: int, option: Any) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
@@ -157,5 +169,5 @@ class Driver(Decisions):
 
     def misfit(self, does: str, view: Any, where: Any, kind: int, free: Any) -> PolicyError:
         """Return the error of a place that a policy chose, and that is none."""
-        demand = self._demands.get(kind) if self.shapes is None else self.shapes.option(kind)
+        demand = self.demand_of(kind) if self.shapes is None else self.shapes.option(kind)
         return self.no_such_place(does, view, where, demand, free.free_by_node().tolist())

@@ -10,16 +10,25 @@ import heapq
 import math
 import operator
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
 from windtunnel.sim.places import gpu_time
-from windtunnel.sim.refusals import DECISIONS, free_gpus, why_not, why_not_beside
+from windtunnel.sim.refusals import (
+    DECISIONS,
+    free_gpus,
+    is_whole,
+    whole,
+    why_not,
+    why_not_beside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +78,24 @@ class Decisions:
         """Return what an option of a job is to the engine."""
         raise NotImplementedError
 
+    def demand_of(self, kind: Any) -> Any:
+        """Return the demand that is a kind to the engine; None = it is an option's."""
+        raise NotImplementedError
+
+    def grants_on(
+        self, free: Any, kind: Any, node: int, tasks: int, first: int
+    ) -> Sequence[int] | None:
+        """Return what so many tasks get on a node with devices, None if they do not fit there.
+
+        Args:
+            free: what is free.
+            kind: what the job asks for.
+            node: the node.
+            tasks: how many of its tasks.
+            first: how many of them are placed elsewhere already.
+        """
+        raise NotImplementedError
+
     # What the policy says.
 
     def forget_alarms(self, now: float) -> None:
@@ -107,14 +134,14 @@ class Decisions:
             message = f"yielded {decision!r}; expected {DECISIONS}"
             raise self.impossible(message, None)
 
-    def _set_alarm(self, at: float) -> None:
+    def _set_alarm(self, at: Any) -> None:
         if self.policy.every is not None:
             raise self.impossible("decides in rounds; it cannot ask for another instant", None)
-        if not self.deciding.now < at < math.inf:
-            message = f"asks to decide at {at!r}; expected a later time, in seconds"
+        if not isinstance(at, Real) or not self.deciding.now < at < math.inf:
+            message = f"asks to decide at {quote(at)}; expected a later time, in seconds"
             raise self.impossible(message, None)
         if at not in self.alarms[:1] and not self.deciding.is_idle:
-            heapq.heappush(self.alarms, at)
+            heapq.heappush(self.alarms, float(at))
 
     def _move(self, decision: Move) -> None:
         view = decision.job
@@ -126,7 +153,7 @@ class Decisions:
         option = self.cluster.option(view)
         self._resize(view, option, decision.where)
 
-    def _resize(self, view: Any, option: Any, where: Where | None) -> None:
+    def _resize(self, view: Any, option: Any, where: Any) -> None:
         if self.works is None:
             message = "resizes a job; only a policy with elastic=True may"
             raise self.impossible(message, view)
@@ -136,6 +163,85 @@ class Decisions:
             raise self.impossible(f"runs a job in {option!r}, which is none of its options", view)
         rate = work.requested.iteration_time / option.iteration_time
         self.deciding.resize(view, option, self.kind_of(job, option), rate, where)
+
+    # Where.
+
+    def gpus(self, num_gpus: Any) -> float:
+        """Return a number of GPUs that a policy asks for a place for, checked.
+
+        More than the cluster has are one GPU more, which fit nowhere either.
+
+        Raises:
+            PolicyError: it is no number, or the cluster gives out no such parts of GPUs.
+        """
+        asked: Any = num_gpus if isinstance(num_gpus, Real) else math.nan
+        if not 0 <= asked < math.inf:
+            message = f"asks where {quote(num_gpus)} would go; expected a job, or a number of GPUs"
+            raise self.impossible(message, None)
+        value = float(min(asked, self.problem.quota / self.problem.units + 1))
+        split = bool(self.problem.devices) and not self.problem.pooled and value > 1
+        if not is_whole(value if split else value * self.problem.units):
+            message = f"asks where {quote(num_gpus)} GPUs would go; expected whole GPUs, or a job"
+            raise self.impossible(message, None)
+        return value
+
+    def types(self, gpu_types: Any) -> frozenset[str | None]:
+        """Return the GPU types that a policy names, as a set.
+
+        Raises:
+            PolicyError: they are none.
+        """
+        try:
+            return frozenset([gpu_types] if isinstance(gpu_types, str) else gpu_types)
+        except TypeError:
+            message = f"asks for GPU types {quote(gpu_types)}; expected their names, as in ['A100']"
+            raise self.impossible(message, None) from None
+
+    def several(self, jobs: Any) -> list[Any]:
+        """Return the jobs that a policy would do without, as a list.
+
+        Raises:
+            PolicyError: they are none.
+        """
+        try:
+            return [] if jobs is None else list(jobs)
+        except TypeError:
+            message = f"asks what would fit without {quote(jobs)}; expected running jobs"
+            raise self.impossible(message, None) from None
+
+    def in_grants(self, where: Any, kind: Any, free: Any) -> Where:
+        """Return a policy's own choice in the cluster's units.
+
+        A whole number is a grant, as ``cluster.fit`` returns them; a float is a number of GPUs. Of
+        a node with devices the placement says which those are.
+
+        Args:
+            where: the choice.
+            kind: what the job asks for.
+            free: what is free.
+
+        Raises:
+            TypeError, ValueError: it is none, or the devices of a node do not serve.
+        """
+        found: Where = []
+        placed = 0
+        for node, grant in where:
+            if not isinstance(grant, float):
+                found.append(self.integers(node, grant))
+                placed += 1
+            elif not self.problem.devices:
+                found.append((operator.index(node), whole(grant * self.problem.units)))
+            else:
+                amount = self.demand_of(kind).amount
+                if not amount:
+                    raise ValueError("a job without GPUs is given none")
+                tasks = whole(grant * MILLI / amount)
+                grants = self.grants_on(free, kind, operator.index(node), tasks, placed)
+                if grants is None:
+                    raise ValueError(f"node {node} has no room for {tasks} tasks")
+                found += [(operator.index(node), one) for one in grants]
+                placed += tasks
+        return found
 
     def on_types(self, demand: Any, types: frozenset[str | None]) -> Any:
         """Return a demand that accepts some GPU types alone.

@@ -230,7 +230,8 @@ class KernelRun:
         return known
 
     def check(self) -> None:
-        """Raise what Python, or an interrupt of it, has raised inside the kernel."""
+        """Raise what Python, an interrupt of it, or a lack of memory has raised in the kernel."""
+        self.sim.check_memory()
         self.free.check()
         self.announced.check()
 

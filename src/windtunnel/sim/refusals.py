@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import EVERY_NODE
-from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,17 +18,23 @@ if TYPE_CHECKING:
 DECISIONS = "Start, Preempt, Move, Rerate, Resize, Wake or Stop"
 #: Nodes with free GPUs that are named; the others are counted.
 _MOST_NAMED = 8
+_ROUNDING = 1e-6
 
 
-def check_gpus(problem: Problem, num_gpus: float) -> None:
-    """Check that a cluster can give out so many GPUs.
+def is_whole(number: float) -> bool:
+    """Return whether a number is whole, but for rounding."""
+    return math.isfinite(number) and abs(number - round(number)) <= _ROUNDING
+
+
+def whole(number: float) -> int:
+    """Return a number that is whole but for rounding.
 
     Raises:
-        SpecError: they are no whole number of its GPU units.
+        ValueError: it is none, or not positive.
     """
-    units = num_gpus * problem.units
-    if not units >= 0 or abs(units - round(units)) > 1e-6:  # noqa: PLR2004 - rounding alone
-        raise SpecError("num_gpus", f"found {num_gpus!r}; expected whole GPUs, or a job.")
+    if not is_whole(number) or round(number) < 1:
+        raise ValueError(f"{number} is no whole number above 0")
+    return round(number)
 
 
 def free_gpus(problem: Problem, free: Sequence[int]) -> str:
@@ -56,11 +62,11 @@ def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> s
 
 def _why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> str:
     try:
-        pairs = [(operator.index(node), operator.index(grant)) for node, grant in where]
+        pairs = [(operator.index(node), _units(problem, grant)) for node, grant in where]
     except (TypeError, ValueError):
         return (
             f"found {_short(where)}; expected pairs of a node and its GPUs, both whole numbers, as "
-            "cluster.fit returns them"
+            "cluster.fit returns them, or the GPUs as a float: (0, 2.0)"
         )
     place = "pool" if problem.is_pool else "node"
     for node, _ in pairs:
@@ -74,6 +80,11 @@ def _why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> 
     if problem.devices:
         return _devices(problem, pairs, free)
     return _whole(problem, demand, pairs, free)
+
+
+def _units(problem: Problem, grant: Any) -> int:
+    """Return a grant in GPU units: a whole number is that, a float is a number of GPUs."""
+    return whole(grant * problem.units) if isinstance(grant, float) else operator.index(grant)
 
 
 def why_not_beside(
@@ -137,7 +148,10 @@ def _devices(problem: Problem, pairs: list[tuple[int, int]], free: Sequence[int]
         return "it is given no GPUs"
     nodes = sorted({node for node, _ in pairs})
     found = ", ".join(f"node {node} has {_gpus(problem, free[node])}" for node in nodes)
-    return f"what cluster.fit returned fits as long as nothing has changed; {found} free GPUs"
+    return (
+        "what cluster.fit returned fits as long as nothing has changed, and a number of GPUs, as a "
+        f"float, (0, 2.0), where the node's devices have room for whole tasks; {found} free GPUs"
+    )
 
 
 def _gpus(problem: Problem, units: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parts import free_units
@@ -198,10 +199,11 @@ class Deciding(Decisions):
         """
         state, view, own = self.state, self.state.view(job), demand or self.state.demand[job]
         if where is not None:
-            if not self.fits_without(job, where, own):
+            chosen = self._own_choice(job, where, own)
+            if chosen is None:
                 free = state.opened(self.without([job]), job)
                 raise self.no_such_place(does, view, where, own, free_units(free))
-            return [self.integers(node, grant) for node, grant in where]
+            return chosen
         if job in state.waiting and self.works is None:
             found = state.fit(job)
         else:
@@ -217,13 +219,33 @@ class Deciding(Decisions):
 
     def fits_without(self, job: int, where: Any, demand: Any) -> bool:
         """Return whether a policy's own choice is free for a job, what it holds included."""
-        try:
-            where = [self.integers(node, grant) for node, grant in where]
-        except (TypeError, ValueError):
-            return False
+        return self._own_choice(job, where, demand) is not None
+
+    def _own_choice(self, job: int, where: Any, demand: Any) -> Where | None:
+        """Return a policy's own choice in grants, None if it is not free for a job."""
         free = self.state.opened(self.without([job]), job)
-        fits = self.state.has(free, job, where, demand)
-        return fits and self.state.affords(job, where, [job])
+        try:
+            found = self.in_grants(where, demand, free)
+        except (TypeError, ValueError):
+            return None
+        fits = self.state.has(free, job, found, demand)
+        return found if fits and self.state.affords(job, found, [job]) else None
+
+    def demand_of(self, kind: Any) -> Any:
+        """Return the demand itself, which is what a job asks for here."""
+        return kind
+
+    def grants_on(
+        self, free: Any, kind: Any, node: int, tasks: int, first: int
+    ) -> Sequence[int] | None:
+        """Return what so many tasks get on a node with devices, None if they do not fit there."""
+        free.draws = len(self.state.stays)
+        many = replace(kind, count=max(kind.count, tasks))
+        if not 0 <= node < len(free.nodes) or free.fitting(node, many) < tasks:
+            return None
+        placement: Any = self.state.placement
+        grants: Sequence[int] = placement.grants(free, node, kind, tasks, first)
+        return grants
 
     def without(self, jobs: Sequence[int]) -> Any:
         """Return what is free without some jobs; a place that others share is not."""

@@ -9,7 +9,6 @@ import numpy as np
 from windtunnel.cluster.parts import free_units
 from windtunnel.sim.elastic.views import ElasticView
 from windtunnel.sim.jobs import JobView
-from windtunnel.sim.refusals import check_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -190,13 +189,13 @@ class ClusterView:
 
         Raises:
             SpecError: the cluster has no such GPU type.
+            PolicyError: something else than a job, a number of GPUs, their types, running jobs.
         """
         deciding, state = self.deciding, self._state
-        types = None if gpu_types is None else frozenset(gpu_types)
-        gone = [deciding.active(other) for other in without]
+        types = None if gpu_types is None else deciding.types(gpu_types)
+        gone = [deciding.active(other) for other in deciding.several(without)]
         if not isinstance(job, JobView):
-            check_gpus(state.problem, job)
-            demand: Any = state.problem.plain_demand(job)
+            demand: Any = state.problem.plain_demand(deciding.gpus(job))
             demand = demand if types is None else deciding.on_types(demand, types)
             return state.placement.place(deciding.without(gone), demand)
         number = deciding.active(job)
