@@ -122,5 +122,7 @@ def test_a_warm_node_of_another_type_is_none(engine: str) -> None:
         "workload": ["eval", "eval"],
         "user": ["ann", "ann"],
     }
-    out = wt.simulate(jobs, "1x4:A,1x4:B", "decoupled-evaluation:workload=eval:keep=1000", engine=engine)
+    out = wt.simulate(
+        jobs, "1x4:A,1x4:B", "decoupled-evaluation:workload=eval:keep=1000", engine=engine
+    )
     assert out.table["nodes"].to_pylist() == [[1], [0]]
