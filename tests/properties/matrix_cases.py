@@ -524,7 +524,8 @@ def _bare(_: random.Random, cell: Cell) -> None:
 def _asks_of_levels(pick: random.Random, cell: Cell) -> None:
     words = ("required:rack", "preferred:rack", "unconstrained", "required:host", None)
     sliced = ("slice=rack/2", "slice=host/1/apart", "preferred:rack+slice=host/1")
-    for_two = (*words[:3], *sliced, None)
+    # Slices are of pods of one size, which an elastic job's pieces are not.
+    for_two = (*words[:3], *(() if cell.kind.elastic else sliced), None)
     if cell.placement.startswith("tree"):  # for policy kueue words are of its flavors' topologies
         cell.jobs["topology"] = [
             pick.choice(for_two if gpus == 8 else words) for gpus in cell.jobs["num_gpus"]

@@ -71,6 +71,7 @@ def _twos() -> Iterator[Cell]:
     for one, two in combinations(FEATURES, 2):
         if not excluded(one, two):
             yield Cell("sjf", None, "best_fit", (one, two), 6)
+    yield Cell("srtf", None, "best_fit", ("quotas", "quota walk"), 7)
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,3 @@ def test_the_goal_is_a_mean_over_time_and_a_tenth_of_the_last() -> None:
     job = Forecast(TrainingJob("j", 1, 0.0, equal_epochs(100.0)), 0.0, 10.0)
     job.fair_finishes = [(0, 100.0), (3, 200.0)]
     assert job.goal(4) == pytest.approx(0.9 * (3 * 100 + 1 * 200) / 4 + 0.1 * 200)
-
-
-def test_two_notes_in_one_round_count_alike() -> None:
-    job = Forecast(TrainingJob("j", 1, 0.0, equal_epochs(100.0)), 0.0, 10.0)
-    job.fair_finishes = [(4, 100.0)]
-    assert job.goal(4) == pytest.approx(100.0)
-    job.fair_finishes = [(4, 100.0), (4, 200.0)]
-    assert job.goal(4) == pytest.approx(0.9 * 150 + 0.1 * 200)

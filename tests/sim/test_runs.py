@@ -353,6 +353,8 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "estimates": None,
         "events": "batch",
         "preemption": "feasible",
+        "quotas": None,
+        "blocking_limits": False,
         "decide_every": None,
         "engine": "compiled",
         "seed": 7,
