@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError
 from windtunnel.policies.filling import ALL, ARRIVALS, Arrivals
 from windtunnel.policies.gavel.deficits import Deficits
@@ -98,6 +99,7 @@ class Rounds(Policy):
         self._gangs: list[int] = work.gangs.round().astype(int).tolist()
         # A cluster without types is of one, which has no name.
         self._names = [frozenset({name}) if name else None for name in work.gpu_types]
+        self._problem: Any = None
 
     @property
     def label(self) -> str:
@@ -114,12 +116,28 @@ class Rounds(Policy):
 
         And in which units GPUs are given out: parts of GPUs add up exactly in these.
         """
+        self._problem = problem
         self._units = problem.units
         self._gangs = np.round(self.work.gangs * problem.units).astype(int).tolist()
         parts = expected_parts(problem)
         if parts is not None:
             self.work.expected[self._job_at[problem.rows]] = parts
         return self
+
+    def too_large(self) -> dict[int, str]:
+        """Return the jobs that no GPU type alone can hold, with why, by arrival number."""
+        problem, free = self._problem, self._problem.free_state()
+        nowhere = [
+            holding_types(demand, free, problem.types) == frozenset() for demand in problem.demands
+        ]
+        return {
+            job: (
+                f"asks for {problem.jobs.num_gpus[problem.rows[job]]:g} GPUs; in a round a job is "
+                "on one GPU type, and none alone can hold it"
+            )
+            for job, kind in enumerate(problem.demand_of.tolist())
+            if nowhere[kind]
+        }
 
     def close(self, now: float) -> None:
         """Book what jobs had until the end of the run (s)."""
