@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,9 @@ except MemoryError as error:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="it needs Linux")
+@pytest.mark.skipif(
+    os.environ.get("WINDTUNNEL_KERNEL") == "sanitized", reason="sanitizers need memory themselves"
+)
 def test_a_run_without_memory_ends(tmp_path: Path) -> None:
     """An array that is to grow cannot, inside of what can raise nothing."""
     command = [sys.executable, "-c", FLIGHT, str(tmp_path / "run.parquet")]
