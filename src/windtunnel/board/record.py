@@ -28,7 +28,7 @@ SPELT: dict[str, str] = {"edf": "edf:slack=2:by=estimate"}
 #: Gavel's allocations that are on the board, an hour a round, of which others are forms, and Sia.
 SHARED: tuple[str, ...] = (
     *(
-        f"gavel:{name}:round=3600"
+        f"gavel:{name}:round=3600:fill=all"
         for name in (
             *("max_min_fairness_perf", "finish_time_fairness_perf", "min_total_duration_perf"),
             "gandiva",

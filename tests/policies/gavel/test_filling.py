@@ -46,9 +46,19 @@ def test_two_arrivals_that_both_fit_one_place(engine: str, fill: str, others: li
 
 @pytest.mark.parametrize(("fill", "start"), [("all", 100.0), ("true", 360.0), ("false", 360.0)])
 def test_who_got_nothing_at_the_last_round_waits_for_the_next(fill: str, start: float) -> None:
-    work = work_of([[1.0]] * 2, [100.0, 1000.0], nodes=[[1]])
-    flown = fly_in_rounds(work, always([[1.0], [0.0]]), Rules(fill=fill))
-    assert starts(flown) == [0.0, start]
+    work = work_of([[1.0]] * 3, [100.0, 500.0, 1000.0], nodes=[[2]])
+    flown = fly_in_rounds(work, always([[1.0], [1.0], [0.0]]), Rules(fill=fill))
+    assert starts(flown) == [0.0, 0.0, start]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("fill", ["all", "true", "false"])
+def test_a_round_whose_jobs_are_done_is_over(engine: str, fill: str) -> None:
+    """At 100 s and at 300 s nothing runs any more."""
+    work = work_of([[1.0]] * 3, [100.0, 200.0, 500.0], nodes=[[1]], submit=[0.0, 10.0, 20.0])
+    shares = always([[1.0], [1.0], [0.0]])
+    flown = fly_in_rounds(work, shares, Rules(fill=fill), engine=engine)
+    assert starts(flown) == [0.0, 100.0, 300.0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -157,7 +167,7 @@ def test_in_turn_who_came_before_the_round_goes_first() -> None:
         return Decision(members, np.eye(len(active), 1))
 
     flown = fly_in_rounds(work, first, Rules(fill="true", in_turn=True))
-    assert starts(flown) == [0.0, 720.0, 1080.0]
+    assert starts(flown) == [0.0, 700.0, 750.0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -245,7 +255,7 @@ def test_jobs_that_are_alone_never_wait(name: str, fill: str, engine: str) -> No
 def test_fill_by_name(name: str) -> None:
     jobs = {"submit_time": [0, 10], "duration": [1000, 10], "num_gpus": [1, 1]}
     length = 360.0 if name.startswith("gavel") else 120.0
-    expected = {"": 10.0, ":fill=all": 10.0, ":fill=true": 10.0, ":fill=false": length}
+    expected = {"": length, ":fill=all": 10.0, ":fill=true": 10.0, ":fill=false": length}
     for words, start in expected.items():
         run = wt.simulate(jobs, "1x2:v100", name + words)
         assert run.table["start_time"].to_pylist() == [0.0, start]

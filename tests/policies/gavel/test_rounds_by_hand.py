@@ -39,9 +39,11 @@ def test_a_gpu_that_comes_free_is_taken_at_once() -> None:
     assert ends(fly_in_rounds(work, always([[1.0], [0.0]]), Rules())) == [100.0, 1100.0]
 
 
-def test_an_arrival_takes_an_idle_gpu_at_once() -> None:
+def test_an_arrival_waits_for_the_round_or_takes_an_idle_gpu_at_once() -> None:
     work = work_of([[1.0], [1.0]], [500.0, 50.0], nodes=[[2]], submit=[0.0, 123.0])
-    assert ends(fly_in_rounds(work, always([[1.0], [1.0]]), Rules())) == [500.0, 173.0]
+    shares = always([[1.0], [1.0]])
+    assert ends(fly_in_rounds(work, shares, Rules())) == [500.0, 410.0]
+    assert ends(fly_in_rounds(work, shares, Rules(fill="all"))) == [500.0, 173.0]
 
 
 def test_idle_gpus_go_where_a_waiting_job_is_fastest_unless_speeds_are_not_known() -> None:
@@ -60,7 +62,7 @@ def test_in_turn_nobody_without_a_share_runs() -> None:
         return Decision(members, np.eye(len(active), 1))
 
     log = fly_in_rounds(work, first, Rules(in_turn=True))
-    assert ends(log) == [100.0, 1360.0]  # the boundary after the first is done
+    assert ends(log) == [100.0, 1100.0]  # as the first is done nothing runs: a round begins
     assert ends(fly_in_rounds(work, first, Rules())) == [100.0, 1000.0]
 
 
@@ -93,8 +95,10 @@ def test_a_failure_undoes_work_and_the_job_goes_on() -> None:
     work = work_of([[1.0], [1.0]], [500.0, 500.0], nodes=[[1, 1]])
     down = {"node_failures": [{"time": 100.0, "until": 200.0, "node": 0}]}
     log = fly_in_rounds(work, always([[1.0], [1.0]]), Rules(), disruptions=down)
-    assert ends(log) == [700.0, 500.0]  # its GPU is up at 200 s, and it begins anew
+    assert ends(log) == [860.0, 500.0]  # it begins anew, at the next round
     assert log.type_time.tolist() == [[600.0], [500.0]]
+    at_once = fly_in_rounds(work, always([[1.0], [1.0]]), Rules(fill="all"), disruptions=down)
+    assert ends(at_once) == [700.0, 500.0]  # as soon as its GPU is up, at 200 s
     lost = log.outcome.flight.interruptions
     assert lost is not None
     assert lost.lost_time.tolist() == [100.0, 0.0]
@@ -137,7 +141,8 @@ def test_published_new_jobs_hold_gpus_idle_until_the_next_decision() -> None:
     assert [log._start[log._since[job]] for job in range(3)] == [0.0, 720.0, 2880.0]
     assert log.end[2] == 3240.0
     assert log.solves >= 3
-    assert fly_in_rounds(work, always([[1.0]] * 3), Rules()).end[2] == 1160.0
+    # Ours decides at every boundary, here at 1080.
+    assert fly_in_rounds(work, always([[1.0]] * 3), Rules()).end[2] == 1440.0
 
 
 def test_published_jobs_do_whole_steps_and_rounds_end_with_the_last_of_them() -> None:

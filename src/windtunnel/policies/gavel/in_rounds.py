@@ -41,7 +41,7 @@ class GavelPolicy(Described):
             (`windtunnel.policies.gavel.allocate`); "" = ``centre`` for policies that do not know
             speeds in the published mechanism, else ``vertex``.
         fill: ``deficit`` mechanism: who may take free GPUs between two rounds, of
-            `windtunnel.policies.filling.FILLS`; "" = ``all``.
+            `windtunnel.policies.filling.FILLS`; "" = ``false``.
 
     Raises:
         SpecError: a parameter is out of range.

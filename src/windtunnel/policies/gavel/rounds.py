@@ -160,7 +160,8 @@ class Rounds(Policy):
             if self._mate.get(job) == ALONE:
                 yield from self._rerated(job, cluster)
         self._left_alone.clear()
-        if now < self._boundary:
+        # Where nothing runs any more there is nothing to wait for, and a round begins.
+        if now < self._boundary and (self._mate or self.rules.fill == ALL):
             self._fill_between(queue, cluster)
             return
         self._arrivals.begin_round()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from windtunnel.policies.filling import ALL
+from windtunnel.policies.filling import NOBODY
 from windtunnel.sim.expected_work import expected_left
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Rules:
     length: float = 360.0
     in_turn: bool = False
     blind: bool = False
-    fill: str = ALL
+    fill: str = NOBODY
     until: float = math.inf
     stop_after: np.ndarray | None = None
     gap: float = 1920.0

@@ -55,7 +55,7 @@ class ShockwavePolicy(Described):
         lam: exponent of the weight of late jobs.
         rhomax: finish time over that of the fair share that it promises.
         fill: without ``compat``: who may take free GPUs between two rounds, of
-            `windtunnel.policies.filling.FILLS`; "" = ``all``.
+            `windtunnel.policies.filling.FILLS`; "" = ``false``.
 
     Raises:
         SpecError: a parameter is out of range.
