@@ -70,21 +70,21 @@ class JobHeap:
         self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int
     ) -> cython.void:
         child: cython.int = 2 * hole + 1
+        moved: cython.int
         while child < self.count:
-            if child + 1 < self.count and (
-                self.time[child + 1] < self.time[child]
-                or (
-                    self.time[child + 1] == self.time[child]
-                    and self.order[child + 1] < self.order[child]
+            if child + 1 < self.count:
+                # Without a branch, which half of the time would be foretold wrong.
+                child += (self.time[child + 1] < self.time[child]) | (
+                    (self.time[child + 1] == self.time[child])
+                    & (self.order[child + 1] < self.order[child])
                 )
-            ):
-                child += 1
             if time < self.time[child] or (time == self.time[child] and order < self.order[child]):
                 break
+            moved = self.job[child]
             self.time[hole] = self.time[child]
             self.order[hole] = self.order[child]
-            self.job[hole] = self.job[child]
-            self.at[self.job[hole]] = hole
+            self.job[hole] = moved
+            self.at[moved] = hole
             hole = child
             child = 2 * hole + 1
         self.time[hole] = time

@@ -124,7 +124,6 @@ class NodeSteps:
     @compiled
     def open(self, node: cython.int) -> cython.void:
         """Provide two more steps of a node; its steps may get other numbers."""
-        step: cython.longlong
         base: cython.longlong = node * self.capacity
         if self.behind[node] + 2 <= base + self.capacity:
             return
@@ -132,8 +131,7 @@ class NodeSteps:
             with cython.gil:
                 self._grow()
             return
-        for step in range(self.first[node], self.behind[node]):
-            self._copy(base + step - self.first[node], step)
+        self._shift(self.first[node], self.behind[node], base - self.first[node])
         self.behind[node] += base - self.first[node]
         self.first[node] = base
 
@@ -141,11 +139,9 @@ class NodeSteps:
     def cut(self, node: cython.int, time: cython.double) -> cython.longlong:
         """Return the step that begins at a time, made where there is none; now for what is past."""
         found: cython.longlong = self.at(node, time)
-        step: cython.longlong
         if self.time[found] >= time:
             return found
-        for step in range(self.behind[node] - 1, found - 1, -1):
-            self._copy(step + 1, step)
+        self._shift(found, self.behind[node], 1)
         self.behind[node] += 1
         self.time[found + 1] = time
         return found + 1
@@ -154,7 +150,6 @@ class NodeSteps:
     def join(self, node: cython.int, step: cython.longlong) -> cython.void:
         """Drop a step, if there is one, that is as the one before."""
         column: cython.int
-        later: cython.longlong
         if step <= self.first[node] or step >= self.behind[node]:
             return
         for column in range(self.stride):
@@ -163,16 +158,26 @@ class NodeSteps:
                 != self.value[(step - 1) * self.stride + column]
             ):
                 return
+        self._shift(step + 1, self.behind[node], -1)
         self.behind[node] -= 1
-        for later in range(step, self.behind[node]):
-            self._copy(later, later + 1)
 
     @compiled
-    def _copy(self, target: cython.longlong, source: cython.longlong) -> cython.void:
-        column: cython.int
-        self.time[target] = self.time[source]
-        for column in range(self.stride):
-            self.value[target * self.stride + column] = self.value[source * self.stride + column]
+    def _shift(
+        self, begin: cython.longlong, end: cython.longlong, by: cython.longlong
+    ) -> cython.void:
+        """Move the steps from ``begin`` to before ``end`` by so many places."""
+        cell: cython.longlong
+        width: cython.longlong = self.stride
+        if by > 0:
+            for cell in range(end - 1, begin - 1, -1):
+                self.time[cell + by] = self.time[cell]
+            for cell in range(end * width - 1, begin * width - 1, -1):
+                self.value[cell + by * width] = self.value[cell]
+        else:
+            for cell in range(begin, end):
+                self.time[cell + by] = self.time[cell]
+            for cell in range(begin * width, end * width):
+                self.value[cell + by * width] = self.value[cell]
 
     @compiled
     def add(
