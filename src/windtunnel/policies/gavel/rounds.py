@@ -73,7 +73,7 @@ class Rounds(Policy):
         self.rounds = self.solves = 0
         self.stopped_at: float | None = None
         self.left = work.steps.astype(float)
-        self._deficits = Deficits(work, rules.length, charges=rules.fill != ALL)
+        self._deficits = Deficits(work, rules.length, charges=rules.fill == ARRIVALS)
         self._arrivals = Arrivals()
         self._job_at = np.full(int(rows.max(initial=-1)) + 1, -1)
         self._job_at[rows] = np.arange(len(rows))
