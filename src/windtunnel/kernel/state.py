@@ -711,14 +711,6 @@ class State:
             complete = self.checkpoints.in_all(self.stay_work[job])
         return complete * self.checkpoints.interval
 
-    def secured(self, job: int) -> float:
-        """Return a running job's work left if it failed now, s at full speed."""
-        left: cython.double = self.work_left(job)
-        done: cython.double = (
-            self.checkpoints.now_done if self.writes else self.stay_work[job] - left
-        )
-        return self.stay_work[job] - self.kept(job, done)
-
     @compiled
     def wait(self, job: cython.int) -> cython.void:
         """Let a job wait: it arrived, was let in, or was stopped."""
@@ -761,33 +753,6 @@ class State:
 
     # Python's side.
 
-    def columns(self) -> dict:
-        """Return the arrays of the jobs and of the log, as they are, by name."""
-        stays = self.num_stays
-        return {
-            "status": numpy.asarray(self.status),
-            "left": numpy.asarray(self.left),
-            "run_before": numpy.asarray(self.run_before),
-            "preemptions": numpy.asarray(self.preemptions),
-            "base_rate": numpy.asarray(self.base_rate),
-            "useful": numpy.asarray(self.useful),
-            "overhead": numpy.asarray(self.overhead),
-            "writing": numpy.asarray(self.writing_time),
-            "lost": numpy.asarray(self.lost),
-            "restarts": numpy.asarray(self.restarts),
-            "slowed": numpy.asarray(self.slowed),
-            "stay_job": numpy.asarray(self.stay_job)[:stays],
-            "stay_start": numpy.asarray(self.stay_start)[:stays],
-            "stay_end": numpy.asarray(self.stay_end)[:stays],
-            "stay_first": numpy.asarray(self.stay_first)[: stays + 1],
-            "nodes": numpy.asarray(self.log.node)[: self.log.count],
-            "grants": numpy.asarray(self.log.grant)[: self.log.count],
-        }
-
-    def recorded(self) -> tuple:
-        """Return what was recorded of decisions; see `Verdicts.columns`."""
-        return self.verdicts.columns()
-
     def know_cap(self, cap_w: float, base_w: float, pue: float) -> None:
         """Say what cap holds, and what machines draw with no job on them, W: for plans."""
         self.cap_w, self.base_w, self.pue = cap_w, base_w, pue
@@ -798,140 +763,15 @@ class State:
         self.free.version += 1
         self.free.changes += 1
 
-    def queued_jobs(self) -> list:
-        """Return the jobs that wait, in the order in which they came to."""
-        waiting = numpy.flatnonzero(numpy.asarray(self.status) == STATE_WAITING)
-        if self.counts_nodes:
-            waiting = waiting[numpy.argsort(numpy.asarray(self.came)[waiting])]
-        return waiting.tolist()
-
-    def stay_number(self, job: int) -> int:
-        """Return the number of a running job's stay."""
-        return self.stay[job]
-
-    def sharing(self, job: int) -> list:
-        """Return the jobs that share a running job's place, itself included, in order of coming."""
-        if not self.has_mates or self.mate[job] < 0:
-            return [job]
-        other = self.mate[job]
-        return [job, other] if self.stay[job] < self.stay[other] else [other, job]
-
-    def time_to_go(self, job: int) -> float:
-        """Return a running job's work left, with what it still pays for resuming, s."""
-        return self.time_left(job)
-
     def take_peak(self) -> int:
         """Return the most nodes in use since this was asked last."""
         peak = self.peak
         self.peak = self.in_use
         return peak
 
-    def levels(self) -> tuple:
-        """Return (stay, time, level) of all power limits that running jobs were given."""
-        many = self.num_levels
-        return (
-            numpy.asarray(self.level_stay)[:many],
-            numpy.asarray(self.level_time)[:many],
-            numpy.asarray(self.level)[:many],
-        )
-
-    def power_state(self) -> tuple:
-        """Return (budget, sum of floors), nanowatts."""
-        return self.budget, self.power.floor_sum
-
-    def floor_of(self, job: int) -> int:
-        """Return the least that a running job can be brought to draw, nanowatts."""
-        return self.power.floor[job]
-
-    def affords(self, job: int, where: list) -> bool:
-        """Return whether a running job has the power and the quota to go on elsewhere.
-
-        What it draws and uses where it runs is given back.
-        """
-        pairs: Pairs = Pairs(len(where))
-        allowed: cython.bint = True
-        for node, grant in where:
-            pairs.add(node, grant)
-        if self.has_quotas:
-            self.quotas.lift(job)
-            allowed = self.allows(job, self.held_kind[job], pairs)
-            self.quotas.put(job)
-        if not self.has_power or not allowed:
-            return allowed
-        floor: cython.longlong = self.power.floor_of(job, pairs, 0, pairs.count)
-        return floor <= self.spare() + self.power.floor[job]
-
-    def kind_of(self, job: int) -> int:
-        """Return as what a running job was taken."""
-        return self.held_kind[job]
-
     def use_lines(self, lines: Lines) -> None:
         """Let the jobs wait in these lines."""
         self.lines = lines
-
-    def waiting_jobs(self) -> list:
-        """Return the jobs that wait, in order of arrival."""
-        return numpy.flatnonzero(numpy.asarray(self.status) == STATE_WAITING).tolist()
-
-    def active_jobs(self, running: bool) -> numpy.ndarray:
-        """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""
-        status = numpy.asarray(self.status)
-        active = status == STATE_WAITING
-        if running:
-            active |= status == STATE_RUNNING
-        return numpy.flatnonzero(active).astype(numpy.int32)
-
-    def running(self) -> list:
-        """Return the running jobs in order of start."""
-        found = []
-        job = self.first_running
-        while job >= 0:
-            found.append(job)
-            job = self.following[job]
-        return found
-
-    def running_on(self, nodes: set) -> list:
-        """Return the jobs that run on any of these nodes, in order of start."""
-        places = numpy.array(list(nodes), dtype=numpy.int32)
-        wanted: cython.int[::1] = numpy.zeros(int(places.max(initial=-1)) + 1, dtype=numpy.int32)
-        numpy.asarray(wanted)[places] = 1
-        found = []
-        job: cython.int = self.first_running
-        while job >= 0:
-            if self._stands_on(job, wanted):
-                found.append(job)
-            job = self.following[job]
-        return found
-
-    @compiled
-    def _stands_on(self, job: cython.int, wanted: cython.int[::1]) -> cython.bint:
-        """Return whether a running job is on a node that is marked."""
-        pair: cython.longlong
-        stay: cython.longlong = self.stay[job]
-        for pair in range(self.stay_first[stay], self.stay_first[stay + 1]):
-            if self.log.node[pair] < wanted.shape[0] and wanted[self.log.node[pair]] != 0:
-                return True
-        return False
-
-    def where(self, job: int) -> list:
-        """Return the (node, grant) pairs of a running job."""
-        stay = self.stay[job]
-        pairs = range(self.stay_first[stay], self.stay_first[stay + 1])
-        return [(self.log.node[pair], self.log.grant[pair]) for pair in pairs]
-
-    def attained(self, job: int) -> tuple:
-        """Return (seconds on GPUs so far, seconds of work left) of an active job."""
-        if self.status[job] == STATE_RUNNING:
-            return self.run_time(job), self.work_left(job)
-        return self.run_time(job), self.left[job]
-
-    def start_of(self, job: int) -> float:
-        """Return when a running job's stay began, s."""
-        return self.stay_start[self.stay[job]]
-
-    def saved_last(self, job: int) -> bool:
-        """Return whether any work of a job's last stay was saved."""
-        return self.last_kept[job] > 0.0
 
     def close_at(self, horizon: float) -> None:
         """Book what running jobs have done by the horizon, s."""
@@ -946,8 +786,3 @@ class State:
                 self.useful[job] += done
                 self._book_overhead(job)
             job = self.following[job]
-
-    @property
-    def counts(self) -> tuple:
-        """Jobs that run, that wait, and that are over."""
-        return self.num_running, self.num_waiting, self.num_over

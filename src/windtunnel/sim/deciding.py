@@ -47,15 +47,15 @@ class Driver(Decisions):
         super().__init__(
             run.policy, run.problem, run.works, may_wait=run.rules.may_wait(run.policy)
         )
-        self.run, self.state, self.free, self.shapes = run, run.state, run.free, run.shapes
+        self.run, self.state, self.free, self.shapes = run, run.tables, run.free, run.shapes
         self.kinds = (Start, Preempt)
         count = max(len(self.problem.rows), 1)
         one = np.zeros(count, dtype=np.int32)
-        self.state.use_lines(kernel.Lines(1, one, np.zeros(count), is_sorted=True))
+        run.state.use_lines(kernel.Lines(1, one, np.zeros(count), is_sorted=True))
         admission = run.admit()
-        self.rule = kernel.Asked(self.state, admission, run.views)
-        search = kernel.Search(self.state, admission, run.line_of)
-        self.deciding = kernel.Deciding(self.state, self.rule, search, self)
+        self.rule = kernel.Asked(run.state, admission, run.views)
+        search = kernel.Search(run.state, admission, run.line_of)
+        self.deciding = kernel.Deciding(run.state, self.rule, search, self)
         run.went_on = self.deciding.went_on
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)

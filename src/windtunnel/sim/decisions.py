@@ -50,7 +50,7 @@ class Decisions:
         may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
 
     Attributes:
-        state: the engine's.
+        state: where the engine has jobs running.
         deciding: what carries out in the engine: `windtunnel.kernel.deciding.Deciding`, or that of
             `windtunnel.sim.reference.decisions`.
         cluster: what the policy sees of the cluster.

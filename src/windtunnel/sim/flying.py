@@ -92,13 +92,13 @@ class Flying:
         elif why == IDLE:
             return self._waits_on()
         else:
-            tell(int(self.state.counts[2]) / max(len(self.problem.rows), 1))
+            tell(int(self.run.tables.counts[2]) / max(len(self.problem.rows), 1))
         return True
 
     def _flight(self) -> Flight:
         """Return what happened, jobs that still run cut off at the horizon."""
         self.state.close_at(self.run.rules.until)
-        columns = self.state.columns()
+        columns = self.run.tables.columns()
         has_rates = self.driver is not None and self.driver.deciding.rates
         slowed = self.run.slowed or (self.run.plan is not None and has_rates)
         if self.run.order is not None:
@@ -107,7 +107,7 @@ class Flying:
         if self.powered is not None:
             power = self.powered.recorded(columns, ByRow(problem))
         if self.run.rules.record:
-            verdicts = Verdicts.of(problem, *self.state.recorded())
+            verdicts = Verdicts.of(problem, *self.run.tables.recorded())
         lost = losses(problem, self.run.policy, columns, self.outages, self.sim.ups())
         flight = as_flight(
             problem,
@@ -138,7 +138,7 @@ class Flying:
         if not self.sim.has_given_up:
             return self.sim.next_alarm < math.inf or not self._nothing_will_change()
         if not self.run.rules.may_wait(self.run.policy):
-            message = f"starts none of {self.state.counts[1]} waiting jobs on an idle cluster"
+            message = f"starts none of {self.run.tables.counts[1]} waiting jobs on an idle cluster"
             raise PolicyError(self.run.policy.label, message, time=self.sim.now)
         return False
 
@@ -163,7 +163,7 @@ class Flying:
         """
         if self.outages is None:
             return False
-        running, waiting, over = self.state.counts
+        running, waiting, over = self.run.tables.counts
         jobs = len(self.problem.rows)
         if over == jobs:
             return True

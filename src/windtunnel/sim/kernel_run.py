@@ -56,6 +56,7 @@ class KernelRun:
         power: what limits its power.
         shapes: the shapes of an elastic run's jobs.
         state: the kernel's tables.
+        tables: looks into them.
         sim: the kernel's loop; set by `begin`.
         admission: whether jobs may start; set by `admit`.
         jobs: the jobs as the state has them.
@@ -90,6 +91,7 @@ class KernelRun:
         self.binds = rules.quotas is not None and rules.quotas.by_type and shapes is None
         self.jobs = self._jobs()
         self.state = kernel.State(self.jobs, self.free, **self._features())
+        self.tables = kernel.StateTables(self.state)
         self.num_lines, self.line_of = self._lines()
         self.announced = kernel.Announced(
             len(problem.sizes), self.access, _num_groups(plan), is_pool=problem.is_pool
@@ -303,7 +305,7 @@ class KernelRun:
 
     def ask_again(self) -> None:
         """Ask the policy for the keys of all that wait, at a round; ranked running jobs' too."""
-        jobs = self.state.active_jobs(self.policy.preemptive)
+        jobs = self.tables.active_jobs(self.policy.preemptive)
         self.sim.rekey(jobs, keys_of(self.policy, self.views, jobs, self.sim.now))
 
     def launch_cost(self, job: int) -> float:
@@ -318,7 +320,7 @@ class KernelRun:
         """Return whether no waiting job fits now; an elastic one, in none of its options."""
         return not any(
             self.free.fit_pairs(kind, self.access_of(job)) is not None
-            for job in self.state.waiting_jobs()
+            for job in self.tables.waiting_jobs()
             for kind in self._kinds_of(job)
         )
 

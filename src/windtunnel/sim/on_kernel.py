@@ -34,20 +34,21 @@ class OnKernel:
 
     def __init__(self, run: KernelRun) -> None:
         self.run, self.sim, self.state, self.free = run, run.sim, run.state, run.free
+        self.tables = tables = run.tables
         state, sim = run.state, run.sim
-        self.running_jobs, self.running_on = state.running, state.running_on
-        self.waiting_jobs, self.stay_of = state.queued_jobs, state.stay_number
-        self.where, self.sharing = state.where, state.sharing
-        self.attained, self.time_left = state.attained, state.time_to_go
-        self.secured, self.saved_last = state.secured, state.saved_last
-        self.floor, self.most_nodes_in_use = state.floor_of, state.take_peak
+        self.running_jobs, self.running_on = tables.running, tables.running_on
+        self.waiting_jobs, self.stay_of = tables.queued_jobs, tables.stay_number
+        self.where, self.sharing = tables.where, tables.sharing
+        self.attained, self.time_left = tables.attained, tables.time_to_go
+        self.secured, self.saved_last = tables.secured, tables.saved_last
+        self.floor, self.most_nodes_in_use = tables.floor_of, state.take_peak
         self.failing, self.fail_at = sim.failing, sim.fail_at
         self.set_start_overhead = sim.set_start_overhead
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
         self.may_go_on = run.policy.may_go_on
-        columns = state.columns()
+        columns = tables.columns()
         self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
 
     # What is so.
@@ -60,7 +61,7 @@ class OnKernel:
     @property
     def unfinished(self) -> int:
         """Jobs that are not over, those that have not arrived included."""
-        return len(self.run.problem.rows) - int(self.state.counts[2])
+        return len(self.run.problem.rows) - int(self.tables.counts[2])
 
     def free_in(self, place: int) -> int:
         """Return the GPU units free in a pool."""
@@ -68,7 +69,7 @@ class OnKernel:
 
     def run_time(self, job: int) -> float:
         """Return the seconds on GPUs so far of an active job."""
-        return float(self.state.attained(job)[0])
+        return float(self.tables.attained(job)[0])
 
     def lost(self, job: int) -> float:
         """Return the seconds of work that failures undid so far."""
@@ -80,7 +81,7 @@ class OnKernel:
 
     def nodes_in_use(self) -> set[int]:
         """Return the nodes on which any job runs."""
-        return {node for job in self.state.running() for node, _ in self.state.where(job)}
+        return {node for job in self.running_jobs() for node, _ in self.where(job)}
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
         """Return which of some nodes waiting jobs would get if all of them were restored."""
@@ -90,7 +91,7 @@ class OnKernel:
             shown.restore_node(node, ASLEEP)
         needed: dict[int, None] = {}
         hopeless: set[int] = set()
-        for job in self.state.queued_jobs():
+        for job in self.tables.queued_jobs():
             line = int(run.line_of[job])
             if line in hopeless:
                 continue
@@ -104,16 +105,16 @@ class OnKernel:
 
     def floor_sum(self) -> int:
         """Return what all running jobs add to the draw at least, nanowatts."""
-        return int(self.state.power_state()[1]) if self.run.capped else 0
+        return int(self.tables.power_state()[1]) if self.run.capped else 0
 
     def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
         """Return the units free on a node without a job, and whether it could run elsewhere."""
-        state, access = self.state, self.run.access_of(job)
-        free, kind = self.free.twin(), state.kind_of(job)
+        tables, access = self.tables, self.run.access_of(job)
+        free, kind = self.free.twin(), tables.kind_of(job)
         free.give_pairs(kind, self.where(job))
 
         def fits(where: Where) -> bool:
-            return bool(free.fits_pairs(kind, where, access)) and bool(state.affords(job, where))
+            return bool(free.fits_pairs(kind, where, access)) and bool(tables.affords(job, where))
 
         return free.units_on, fits
 
@@ -231,7 +232,7 @@ class KernelPower(PowerSources):
     def recorded(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
         """Return what the policies did, by the kernel's log of stays."""
         sim, problem = self.lent.sim, self.problem
-        levels = levels_of(columns["stay_start"], *self.lent.state.levels())
+        levels = levels_of(columns["stay_start"], *self.lent.tables.levels())
         if self.shifter is None:  # nobody was held, and so nobody was asked
             came = np.arange(len(problem.rows)) < sim.num_arrived
             self._held_until = np.where(came, problem.submit, math.nan).tolist()
