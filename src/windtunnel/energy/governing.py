@@ -18,6 +18,8 @@ from windtunnel.sim.power.watts import never_fit
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.power.plan import Pieces
     from windtunnel.sim.problem import Problem
@@ -93,7 +95,12 @@ class Governing:
             raise SpecError("node_sleep", "a pool has no nodes; expected a cluster of nodes")
 
     def plan(
-        self, problem: Problem, cluster: ClusterSpec, seed: int, oversize: str
+        self,
+        problem: Problem,
+        cluster: ClusterSpec,
+        seed: int,
+        oversize: str,
+        least: Callable[[Problem], np.ndarray] | None = None,
     ) -> tuple[Problem, PowerPlan]:
         """Return what the engine needs: the jobs that can be flown, and the policies.
 
@@ -102,13 +109,14 @@ class Governing:
             cluster: where.
             seed: of the forecast's errors.
             oversize: ``raise``, or ``reject`` jobs that the cap never lets run.
+            least: says how many GPUs each job does with; None = with what it asks for.
 
         Raises:
             SpecError: the model does not describe the cluster, the cap is below what it draws
                 idle, a job could never run, or deadlines are asked for that no job has.
         """
         plan = self._plan(problem, cluster, seed)
-        never = never_fit(problem, plan)
+        never = never_fit(problem, plan, None if least is None else least(problem))
         if not never:
             return problem, plan
         if oversize == "raise":

@@ -11,6 +11,8 @@ from windtunnel.policies.quotas import Quotas, unused_vcs
 from windtunnel.sim.cohort_order import CohortQuotas
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from windtunnel.sim.problem import Problem
 
 #: What of a queue only the policy ``quota`` goes by.
@@ -37,9 +39,13 @@ class QuotaLimits:
         self._requests = QueueRequests(problem, accounts)
         refuse_queues(label, self._requests)
 
-    def too_large(self) -> dict[int, str]:
-        """Return the jobs that ask for more than their queue can ever use, with why, by number."""
-        return above_quotas(self._requests)
+    def too_large(self, least: np.ndarray | None = None) -> dict[int, str]:
+        """Return the jobs that ask for more than their queue can ever use, with why, by number.
+
+        Args:
+            least: GPUs that each job does with, Float array (m,); None = what it asks for.
+        """
+        return above_quotas(self._requests, least)
 
     def in_numbers(self, *, blocks: bool) -> CohortQuotas:
         """Return the quotas as the run goes by them.

@@ -62,11 +62,12 @@ def refuse_queues(label: str, requests: QueueRequests) -> None:
         raise PolicyError(label, message, job=jobs.job_id[row])
 
 
-def above_quotas(requests: QueueRequests) -> dict[int, str]:
+def above_quotas(requests: QueueRequests, least: np.ndarray | None = None) -> dict[int, str]:
     """Return the jobs that could not start if nobody else were there, with why, by arrival number.
 
     Args:
         requests: what the jobs ask of which queue; each has one.
+        least: GPUs that each job does with, Float array (m,); None = what it asks for.
     """
     problem, accounts, account_of = requests.problem, requests.accounts, requests.account_of
     pairs, line_of = lines(problem, account_of)
@@ -75,13 +76,15 @@ def above_quotas(requests: QueueRequests) -> dict[int, str]:
     for line, (number, kind) in enumerate(pairs.tolist()):
         possible = [most(number, flavor) for flavor in requests.flavors(kind, accounts[number])]
         limits[line] = max(possible, default=-1)
-    over = np.flatnonzero(amounts(problem) > limits[line_of]) if len(pairs) else np.empty(0, int)
+    asked = amounts(problem) if least is None else np.rint(least * PARTS).astype(np.int64)
+    over = np.flatnonzero(asked > limits[line_of]) if len(pairs) else np.empty(0, int)
     found = {}
+    at_least = "" if least is None else " at least"
     for job in over.tolist():
         view = problem.jobs.views[problem.rows[job]]
         of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
         found[job] = (
-            f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of "
+            f"asks for {asked[job] / PARTS:g} GPUs{of_type}{at_least}; the quota of "
             f"{quote(accounts[account_of[job]].name)} allows "
             f"{max(limits[line_of[job]], 0) / PARTS:g} at most, whoever else runs"
         )

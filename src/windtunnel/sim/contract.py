@@ -196,6 +196,8 @@ class Policy:
             returns an array; None = if its first parameter is named ``jobs``.
         elastic: jobs run as elastic ones: as many iterations, as fast as the option they run says,
             a penalty for every launch and change (`windtunnel.sim.elastic`).
+        resizes: elastic jobs may get fewer GPUs than they ask for; who asks for more than quotas or
+            power ever allow is then not refused before the run.
         chooses_nodes: the policy keeps books of the nodes' cores and memory and says where each job
             goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
         loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
@@ -222,6 +224,7 @@ class Policy:
     turn: float | None = None
     vectorised: bool | None = None
     elastic: bool = False
+    resizes: bool = True
     chooses_nodes: bool = False
     loses: bool = False
     lets_wait: bool = False

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel import kernel
-from windtunnel.cluster.parts import reserved_first
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
+from windtunnel.sim.elastic.headroom import Headroom
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.views import ElasticView
 from windtunnel.sim.jobs import JobView
+from windtunnel.sim.power.watts import Watts
+from windtunnel.sim.quota_books import QuotaBooks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windtunnel.cluster.free import Where
     from windtunnel.errors import PolicyError
     from windtunnel.sim.kernel_run import KernelRun
 
@@ -60,9 +61,20 @@ class Driver(Decisions):
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)
         self.deciding.shows(kernel.QueueView(self.deciding), self.cluster)
+        self._admits = self._nobody_admitted()
         self._plain_kinds: dict[Any, int] = {}
         self._kinds_on: dict[Any, int] = {}
         self._demands: dict[int, Any] = dict(enumerate(self.problem.demands))
+
+    def _nobody_admitted(self) -> Headroom | None:
+        """Return what admission leaves of an elastic run while nobody runs; None = all."""
+        quotas, power = self.run.rules.quotas, self.run.power
+        cap = None if power is None else power.cap
+        if self.works is None or (quotas is None and cap is None):
+            return None
+        books = None if quotas is None else QuotaBooks(quotas, self.problem, resizes=True)
+        watts = None if cap is None else Watts(self.problem, cap, fixed=False)
+        return Headroom(books, watts, 0)
 
     # Asking.
 
@@ -138,25 +150,23 @@ class Driver(Decisions):
         grants: Sequence[int] | None = free.grants_on(kind, node, tasks, first)
         return grants
 
-    def place_in(self, free: FreeShares, job: int, option: Any) -> Where | None:
-        """Return where an option of a job would go with so much free, or None."""
-        assert self.shapes is not None  # noqa: S101 - ditto
-        allowed, request = self.shapes.allowed[job], self.shapes.requests[job]
+    def opened(self, free: Any, job: int) -> Any:
+        """Return a free state with a job's reservations open to it."""
         groups = () if self.run.plan is None else self.run.plan.access[job]
-        free.draws = self.deciding.stays
-        shown = free.opened(groups) if groups else free
-        return reserved_first(
-            shown, len(free.sizes), lambda nodes: nodes.place(option, allowed, request)
-        )
+        return free.opened(groups) if groups else free
 
     def free_shares(self) -> FreeShares:
-        """Return a copy of what is free on each node."""
+        """Return a copy of what is free on each node, and of what admission leaves besides."""
         assert self.shapes is not None  # noqa: S101 - ditto
         scores = None if self.shapes.scores is None else self.shapes.scores.copy()
         sizes = self.problem.sizes.tolist()
         free = FreeShares(sizes, self.shapes.cores, scores, self.shapes.domains)
+        if self._admits is not None:
+            free.headroom = self._admits.copy()
+            if self.run.capped:
+                free.headroom.spare = max(int(self.state.power_state()[0]), 0)
         for job in self.state.running():
-            free.take(self.state.where(job), self.deciding.option_of(job))
+            free.take(self.state.where(job), self.deciding.option_of(job), job)
         for node, group in self.free.held():
             free.withhold(node, group)
         return free

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import MILLI
-from windtunnel.cluster.parts import nodes_of_types, restricted
+from windtunnel.cluster.parts import nodes_of_types, reserved_first, restricted
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
-    from windtunnel.sim.elastic.work import Work
+    from windtunnel.sim.elastic.nodes import FreeShares
+    from windtunnel.sim.elastic.work import Option, Work
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
 
@@ -80,6 +81,10 @@ class Decisions:
 
     def demand_of(self, kind: Any) -> Any:
         """Return the demand that is a kind to the engine; None = it is an option's."""
+        raise NotImplementedError
+
+    def opened(self, free: Any, job: int) -> Any:
+        """Return a free state with a job's reservations open to it."""
         raise NotImplementedError
 
     def grants_on(
@@ -310,6 +315,22 @@ class Decisions:
             message = f"gives a job the rate {rate!r}; expected a number above 0"
             raise self.impossible(message, view)
         return value
+
+    def place_option(self, free: FreeShares, job: int, option: Option) -> Where | None:
+        """Return where an option of a job would go with so much free, or None."""
+        asked, headroom = self.problem.demands[self.problem.demand_of[job]], free.headroom
+        allowed = asked.allowed
+        if headroom is not None:
+            allowed &= headroom.nodes(job, option.num_gpus)
+        free.draws = self.deciding.stays
+        where = reserved_first(
+            self.opened(free, job),
+            len(free.sizes),
+            lambda nodes: nodes.place(option, allowed, asked.topology),
+        )
+        if where is None or headroom is None or headroom.admits(job, where):
+            return where
+        return None
 
     def why_not_beside(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
         """Return why a job may not share the GPUs of a running one; empty if it may."""

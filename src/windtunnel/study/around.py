@@ -19,6 +19,9 @@ from windtunnel.sim.slowdown import Slowdown
 from windtunnel.study.resolving import governing_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
@@ -58,9 +61,20 @@ class Around:
         }
 
     def extras(
-        self, problem: Problem, cluster: ClusterSpec, conditions: Conditions
+        self,
+        problem: Problem,
+        cluster: ClusterSpec,
+        conditions: Conditions,
+        least: Callable[[Problem], np.ndarray] | None = None,
     ) -> tuple[Problem, dict[str, Any], list[str]]:
         """Return the jobs to fly, what an engine gets besides them, and what to tell of it.
+
+        Args:
+            problem: the jobs.
+            cluster: where.
+            conditions: what they are flown under.
+            least: says how many GPUs each job does with, Float array (m,); None = with what it asks
+                for.
 
         Raises:
             SpecError: something does not go with the jobs or the cluster.
@@ -68,14 +82,14 @@ class Around:
         extra: dict[str, Any] = {}
         scheduler = conditions.scheduler
         if self.quotas is not None:
-            problem, extra["quotas"] = self._limits(problem, scheduler)
+            problem, extra["quotas"] = self._limits(problem, scheduler, least)
         if self.governing is not None and self.governing.acts:
             whole = problem
             problem, extra["power"] = self.governing.plan(
-                problem, cluster, conditions.seed, scheduler.oversize
+                problem, cluster, conditions.seed, scheduler.oversize, least
             )
             if self.quotas is not None and problem is not whole:
-                problem, extra["quotas"] = self._limits(problem, scheduler)
+                problem, extra["quotas"] = self._limits(problem, scheduler, least)
         if self.disruptions is not None:
             one_rack = checked_topology(conditions.scheduler.placement, cluster) == "rack-only"
             extra["disruptions"] = resolve(
@@ -90,7 +104,12 @@ class Around:
             notes += neighbours.notes
         return problem, extra, notes
 
-    def _limits(self, problem: Problem, scheduler: Scheduler) -> tuple[Problem, CohortQuotas]:
+    def _limits(
+        self,
+        problem: Problem,
+        scheduler: Scheduler,
+        least: Callable[[Problem], np.ndarray] | None,
+    ) -> tuple[Problem, CohortQuotas]:
         """Return the jobs to fly, and their quotas.
 
         Raises:
@@ -99,7 +118,8 @@ class Around:
         assert self.quotas is not None  # noqa: S101 - who calls has seen to it
         label = scheduler.policy.label
         found = QuotaLimits(self.quotas, problem, label)
-        out = too_large(label, problem, found.too_large(), scheduler.oversize)
+        over = found.too_large(None if least is None else least(problem))
+        out = too_large(label, problem, over, scheduler.oversize)
         if out:
             problem = problem.without(out)
             found = QuotaLimits(self.quotas, problem, label)

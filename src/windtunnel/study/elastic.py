@@ -123,7 +123,14 @@ def fly_elastic(
     if scheduler.oversize == "reject":
         problem = _rejecting(problem, elastic, models)
     rules = around(conditions, as_pool=False)
-    problem, extra, more = rules.extras(problem, cluster, conditions)
+
+    def least(problem: Problem) -> np.ndarray:
+        """Return the GPUs of each job's smallest option, Float array (m,)."""
+        works = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)[0]
+        return np.array([work.least_gpus for work in works], dtype=np.float64)
+
+    smallest = least if policy.resizes else None
+    problem, extra, more = rules.extras(problem, cluster, conditions, smallest)
     works, notes = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)
     flown = policy.for_run(problem)
     engine = choose_engine(conditions.engine)

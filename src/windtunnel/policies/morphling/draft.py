@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.sim.contract import Preempt, Resize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Decision
@@ -67,9 +67,17 @@ class Draft:
         )
         return where
 
+    def admitted(self, job: JobView, options: Sequence[Option]) -> Sequence[Option]:
+        """Return the options of sizes that quotas and power let a waiting job have; else all."""
+        room = self.free.headroom
+        if room is None:
+            return options
+        sizes = {o.num_gpus for o in options if room.admits_size(job.number, o.num_gpus)}
+        return [option for option in options if option.num_gpus in sizes] or options
+
     def put(self, job: JobView, option: Option, where: Where) -> None:
         """Let a job that holds nothing run so."""
-        self.free.take(where, option)
+        self.free.take(where, option, job.number)
         until = self.now + self.runtime(job, option)
         self.held[job.number] = Held(job, option, where, until)
 
@@ -85,12 +93,12 @@ class Draft:
     def drop(self, job: JobView) -> Held:
         """Let a job hold nothing; return what it held."""
         held = self.held.pop(job.number)
-        self.free.give(held.where, held.option)
+        self.free.give(held.where, held.option, job.number)
         return held
 
     def restore(self, held: Held) -> None:
         """Undo `drop`."""
-        self.free.take(held.where, held.option)
+        self.free.take(held.where, held.option, held.job.number)
         self.held[held.job.number] = held
 
     def changed(self, held: Held) -> bool:
@@ -101,8 +109,7 @@ class Draft:
         """Yield what makes the cluster as drafted; each step fits when its turn comes.
 
         A job whose new place is still held by others that have to move, too, is taken off first; it
-        is launched again at the same instant and pays once. A draft knows nothing of power: jobs
-        for whose new options there is too little stay as they are.
+        is launched again at the same instant and pays once.
         """
         for number, held in self.before.items():
             if number not in self.held:
@@ -133,5 +140,5 @@ class Draft:
         if number not in self.before or number in stopped:
             return False
         free, old = self.cluster.free_state, self.before[number]
-        free.give(old.where, old.option)
-        return not free.has(held.where, held.option)
+        free.give(old.where, old.option, number)
+        return not free.suits(held.where, held.option, number)

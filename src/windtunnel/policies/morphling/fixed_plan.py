@@ -26,6 +26,7 @@ class FixedPlan(Policy):
 
     name = "fixed-plan"
     elastic = True
+    resizes = False
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Start every waiting job that fits as it was asked for."""

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 class EqualShare(Policy):
     """Every active job gets the same number of GPUs, and the plan that is fastest on so many.
 
-    The share is floor(GPUs / active jobs), at least 1; a job that cannot run on it takes its next
-    smaller size, or its smallest. A running job changes to its share once that is ``slack`` times
-    what it holds or less than a ``slack``-th of it, at most once in ``interval`` seconds.
+    The share is floor(GPUs / active jobs), at least 1; a job that cannot run on it, or that quotas
+    or power keep from it, takes its next smaller size, or its smallest. A running job changes to
+    its share once that is ``slack`` times what it holds or less than a ``slack``-th of it, at most
+    once in ``interval`` seconds.
 
     Args:
         slack: at least 1.
@@ -64,7 +65,7 @@ class EqualShare(Policy):
         for held in list(draft.held.values()):
             self._to_share(draft, held, share)
         for job in queue:
-            draft.put_first(job, sized(cluster.options(job), share))
+            draft.put_first(job, sized(draft.admitted(job, cluster.options(job)), share))
         for number, held in draft.held.items():
             if draft.changed(held):
                 self._launched[number] = now
@@ -72,14 +73,12 @@ class EqualShare(Policy):
 
     def _to_share(self, draft: Draft, held: Held, share: int) -> None:
         """Let a running job change to its share if that is far from what it holds, and fits."""
-        best = sized(draft.cluster.options(held.job), share)
-        wanted, now = best[0].num_gpus, held.option.num_gpus
-        if now < wanted * self.slack and wanted < now * self.slack:
-            return
-        if draft.now - self._launched[held.job.number] < self.interval or wanted == now:
-            return
         draft.drop(held.job)
-        if not draft.put_first(held.job, best):
+        best = sized(draft.admitted(held.job, draft.cluster.options(held.job)), share)
+        wanted, now = best[0].num_gpus, held.option.num_gpus
+        is_near = wanted == now or (now < wanted * self.slack and wanted < now * self.slack)
+        is_new = draft.now - self._launched[held.job.number] < self.interval
+        if is_near or is_new or not draft.put_first(held.job, best):
             draft.restore(held)
 
 
@@ -104,6 +103,7 @@ class Synergy(Policy):
 
     name = "synergy"
     elastic = True
+    resizes = False
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Launch every waiting job that fits."""
@@ -134,6 +134,7 @@ class AntMan(Policy):
 
     name = "antman"
     elastic = True
+    resizes = False
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Launch guaranteed jobs, over opportunistic ones where need be, then those."""

@@ -292,6 +292,7 @@ class PlansOnly(Priced):
 
     name = "morphling:plans"
     freedom = "plans"
+    resizes = False
 
 
 class ResourcesOnly(Priced):
@@ -306,3 +307,4 @@ class Neither(Priced):
 
     name = "morphling:neither"
     freedom = "neither"
+    resizes = False

@@ -39,7 +39,7 @@ class Shadow:
         free = draft.free.copy()
         best: tuple[float, float, Any] | None = None
         for held in sorted(draft.held.values(), key=lambda h: (h.until, h.job.number)):
-            free.give(held.where, held.option)
+            free.give(held.where, held.option, held.job.number)
             if best is not None and held.until >= best[0]:
                 break
             for option in ladder.options:
@@ -49,7 +49,7 @@ class Shadow:
                 done = held.until + draft.runtime(job, option)
                 if best is None or done < best[0]:
                     spare = free.copy()
-                    spare.take(where, option)
+                    spare.take(where, option, job.number)
                     best = (done, held.until, spare)
         return None if best is None else cls(best[1], best[0], best[2])
 
@@ -71,4 +71,4 @@ class Shadow:
     def note(self, held: Held) -> None:
         """Count a job that was launched past the reservation."""
         if held.until > self.at:
-            self.spare.take(held.where, held.option)
+            self.spare.take(held.where, held.option, held.job.number)

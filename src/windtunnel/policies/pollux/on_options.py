@@ -24,7 +24,7 @@ from windtunnel.policies.pollux.roaming import Machines
 from windtunnel.sim.contract import Policy, Resize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.policies.pollux.clock import Decider
@@ -153,7 +153,7 @@ class OnOptionsPolicy(Policy):
         resizes: bool = True,
     ) -> None:
         self._made, self.every = made, interval
-        self._fill, self._resizes = fill, resizes
+        self._fill, self.resizes = fill, resizes
         self.fills = fill == ARRIVALS
         self.name = label  # type: ignore[misc] # parameters stand in it
         self.parameters = {"interval": interval} | ({"fill": fill} if fill else {})
@@ -161,7 +161,7 @@ class OnOptionsPolicy(Policy):
     def for_run(self, problem: Any) -> OnOptionsPolicy:
         """Return a copy with a decider and books of its own."""
         twin = OnOptionsPolicy(
-            self._made, self.name, self.every or 0.0, fill=self._fill, resizes=self._resizes
+            self._made, self.name, self.every or 0.0, fill=self._fill, resizes=self.resizes
         )
         kinds = (
             node.gpu_type or "" for node in problem.cluster.node_types for _ in range(node.count)
@@ -196,11 +196,14 @@ class OnOptionsPolicy(Policy):
         self._last = now
         chosen = self._decider(active, free, now, self.every or 0.0)
         moved = [job for job in active if chosen.get(job.job.name, ()) != job.nodes]
-        for job in moved:
-            if job.nodes:
-                draft.drop(job.view)
-        for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
-            self._place(draft, job, chosen.get(job.job.name, ()))
+        if draft.free.headroom is None:
+            for job in moved:
+                if job.nodes:
+                    draft.drop(job.view)
+            for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
+                self._place(draft, job, chosen.get(job.job.name, ()))
+        else:
+            self._place_in_turn(draft, moved, chosen)
         for held in draft.held.values():
             if draft.changed(held):
                 self._jobs[held.job.number].starts += 1
@@ -211,7 +214,7 @@ class OnOptionsPolicy(Policy):
         self._arrivals.note(queue)
         for view in self._arrivals.waiting(queue):
             job = self._job(view, cluster)
-            least = job.options[0].num_gpus if self._resizes else job.job.gpus
+            least = job.options[0].num_gpus if self.resizes else job.job.gpus
             ways = [option for option in job.options if option.num_gpus == least]
             for option in sorted(ways, key=lambda option: option.iteration_time):
                 where = cluster.place(view, option)
@@ -229,6 +232,25 @@ class OnOptionsPolicy(Policy):
         job.view, job.cluster = view, cluster
         return job
 
+    def _place_in_turn(
+        self, draft: Draft, moved: list[OnOptions], chosen: Mapping[str, tuple[int, ...]]
+    ) -> None:
+        """Place jobs where quotas or power limit them, which the decider knows nothing of.
+
+        Each keeps what it has until it is given more: what others grow by is not taken from it.
+        """
+
+        def turn(job: OnOptions) -> tuple[bool, int]:
+            wanted = len(chosen.get(job.job.name, ()))
+            return wanted >= len(job.nodes), -wanted
+
+        for job in sorted(moved, key=turn):
+            nodes = chosen.get(job.job.name, ())
+            held = draft.drop(job.view) if job.nodes else None
+            self._place(draft, job, nodes)
+            if held is not None and nodes and job.view.number not in draft.held:
+                draft.restore(held)
+
     def _place(self, draft: Draft, job: OnOptions, nodes: tuple[int, ...]) -> None:
         """Launch a job on so many GPUs, or as many below as fit; back where it was rather."""
         number, before = len(nodes), draft.before.get(job.view.number)
@@ -243,7 +265,11 @@ class OnOptionsPolicy(Policy):
         for option in sorted(fitting, key=rank):
             stays = before is not None and option.num_gpus == before.option.num_gpus
             stays = stays and before is not None and option.nodes == before.option.nodes
-            if stays and before and draft.free.has(before.where, before.option):
+            if (
+                stays
+                and before
+                and draft.free.suits(before.where, before.option, before.job.number)
+            ):
                 draft.restore(before)  # as many GPUs elsewhere are worth no launch
                 return
             where = draft.fit(job.view, option)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.topology.request import TopologyRequest
     from windtunnel.sim.elastic.domains import Domains
+    from windtunnel.sim.elastic.headroom import Headroom
     from windtunnel.sim.elastic.scores import Scores
     from windtunnel.sim.elastic.work import Option
 
@@ -32,6 +33,7 @@ class FreeShares(FreeNodes):
         domains: in which pieces lie together; None = they go anywhere.
 
     Attributes:
+        headroom: what admission leaves to jobs besides; None = it does not limit the run.
         draws: stays begun so far, set by who asks; seeds what is random in the next placement.
     """
 
@@ -44,11 +46,17 @@ class FreeShares(FreeNodes):
     ) -> None:
         super().__init__(sizes)
         self.scores, self.domains, self.draws = scores, domains, 0
+        self.headroom: Headroom | None = None
         self.unlimited = [limit is None for limit in cores]
         self.free_cores = [limit or 0 for limit in cores]
 
-    def take(self, where: Where, option: Option) -> None:  # type: ignore[override] # an option is the demand here
+    def take(self, where: Where, option: Option, job: int = -1) -> None:  # type: ignore[override] # an option is the demand here
         """Take an option's GPUs and cores.
+
+        Args:
+            where: nodes and GPUs.
+            option: what is there.
+            job: whose it is, as far as quotas and power go; -1 = they are not asked.
 
         Raises:
             ValueError: they are not free.
@@ -62,9 +70,13 @@ class FreeShares(FreeNodes):
         if self.scores is not None:
             self.scores.move(where, option, -1)
         super().take(where, option)  # type: ignore[arg-type] # GPUs go by where alone
+        if self.headroom is not None and job >= 0:
+            self.headroom.begin(job, where)
 
-    def give(self, where: Where, option: Option) -> None:  # type: ignore[override] # as above
+    def give(self, where: Where, option: Option, job: int = -1) -> None:  # type: ignore[override] # as above
         """Give back what `take` took."""
+        if self.headroom is not None and job >= 0:
+            self.headroom.end(job)
         for node, gpus in where:
             if not self.unlimited[node]:
                 self.free_cores[node] += cores_on(option, gpus)
@@ -80,6 +92,7 @@ class FreeShares(FreeNodes):
         twin.withheld, twin.hidden = self.withheld.copy(), self.hidden.copy()
         twin.free_cores = self.free_cores.copy()
         twin.scores = None if self.scores is None else self.scores.copy()
+        twin.headroom = None if self.headroom is None else self.headroom.copy()
         return twin
 
     def meet(self, other: FreeNodes) -> None:
@@ -89,6 +102,13 @@ class FreeShares(FreeNodes):
             self.free_cores = list(map(min, self.free_cores, other.free_cores))
             if self.scores is not None and other.scores is not None:
                 self.scores.devices.meet(other.scores.devices)
+            if self.headroom is not None and other.headroom is not None:
+                self.headroom.meet(other.headroom)
+
+    def suits(self, where: Where, option: Option, job: int) -> bool:
+        """Return whether a place is free for a job's option, and the job is admitted there."""
+        admits = self.headroom is None or self.headroom.admits(job, where)
+        return admits and self.has(where, option)
 
     def has(self, where: Where, option: Option, allowed: int = EVERY_NODE) -> bool:
         """Return whether a policy's own choice is free, allowed, and of the option's shape."""

@@ -107,7 +107,7 @@ class ElasticView:
 
     def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
-        where: Where | None = self.driver.place_in(free, self.deciding.active(job), option)
+        where: Where | None = self.driver.place_option(free, self.deciding.active(job), option)
         return where
 
     def fits(self, job: JobView, option: Option, where: Where) -> bool:

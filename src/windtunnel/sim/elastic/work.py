@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -57,6 +58,12 @@ class Work:
     guaranteed: bool = False
     model: str = ""
     expected: float | None = None
+
+    @property
+    def least_gpus(self) -> int:
+        """GPUs of its smallest option, of those that keep the promise where it has one."""
+        slowest = self.requested.iteration_time if self.guaranteed else math.inf
+        return min(o.num_gpus for o in self.options if o.iteration_time <= slowest)
 
 
 def plan_name(option: Option) -> str:

@@ -10,6 +10,8 @@ from windtunnel.sim.power.levels import Choice, least
 from windtunnel.sim.power.plan import NANO
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import CapPlan, PowerPlan
     from windtunnel.sim.problem import Problem
@@ -63,6 +65,12 @@ class Watts:
             self._least[number] = min(found) if self._gpus[job] else 0
         return self._least[number]
 
+    def least_of(self, job: int, gpus: float) -> int:
+        """Return the least that a job adds to the draw on so many GPUs of one type."""
+        kinds = dict.fromkeys(self.cap.type_of)
+        parts = (self._of_parts(self.kind_of[job], ((kind, gpus),)) for kind in kinds)
+        return min(map(self._floor_of, parts))
+
     def on_cheap_types(self, job: int, spare: int, demand: Any) -> Any:
         """Return a demand bound to the GPU types on which a whole job draws no more than ``spare``.
 
@@ -78,9 +86,9 @@ class Watts:
             self._bound[key] = restricted(demand, self._free, nodes)
         return self._bound[key]
 
-    def alone_w(self, job: int) -> float:
-        """Return what the building draws at least while a job runs alone, W."""
-        return (self.cap.base_w + self.least_floor(job) / NANO) * self.cap.pue
+    def alone_w(self, floor: int) -> float:
+        """Return what the building draws while jobs add so many nanowatts alone, W."""
+        return (self.cap.base_w + floor / NANO) * self.cap.pue
 
     def _gpus_of(self, demand: Any, grant: int) -> float:
         problem = self.problem
@@ -118,20 +126,25 @@ class Watts:
         return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, gpus),)))
 
 
-def never_fit(problem: Problem, plan: PowerPlan) -> dict[int, str]:
+def never_fit(problem: Problem, plan: PowerPlan, least: np.ndarray | None = None) -> dict[int, str]:
     """Return which jobs could not even run alone under the highest cap: arrival number -> why.
 
     Args:
         problem: the jobs.
         plan: policies of power.
+        least: GPUs that each job does with, Float array (m,); None = what it asks for.
     """
     if plan.cap is None or not len(problem.rows):
         return {}
     watts, highest = Watts(problem, plan.cap), plan.cap.highest_w
     budget = max(plan.cap.budget_at(highest, plan.cap.base_w), 0)
-    return {
-        job: f"alone takes the cluster to {watts.alone_w(job):,.6g} W; the highest cap is "
-        f"{highest:,.6g} W"
+    floors = (
+        watts.least_floor(job) if least is None else watts.least_of(job, float(least[job]))
         for job in range(len(problem.rows))
-        if watts.least_floor(job) > budget
+    )
+    return {
+        job: f"alone takes the cluster to {watts.alone_w(floor):,.6g} W; the highest cap is "
+        f"{highest:,.6g} W"
+        for job, floor in enumerate(floors)
+        if floor > budget
     }

@@ -6,7 +6,7 @@ all are promised anew in the queue's order, each with its own promise lifted fir
 until nothing moves. Where a promise's place is gone, because a job runs on past its expected end, a
 node is lost or preemption took it, it is made anew, perhaps later; the others stand.
 
-Who has to wait for quota (`windtunnel.sim.reference.quota_books`) holds no promise: it is lifted,
+Who has to wait for quota (`windtunnel.sim.quota_books`) holds no promise: it is lifted,
 and made anew once the quota suffices again.
 
 A start may be promised for a time at which nothing else happens; ``alarms`` has the next one. What

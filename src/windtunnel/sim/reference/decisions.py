@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cluster.parts import free_units
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
+from windtunnel.sim.elastic.headroom import Headroom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -214,7 +215,7 @@ class Deciding(Decisions):
 
     def fit_without(self, job: int, demand: Any, jobs: Sequence[int]) -> Where | None:
         """Return where a job would go with a demand if some jobs were gone, or None."""
-        where = self.place_in(self.without(jobs), job, demand)
+        where = self.state.put(self.opened(self.without(jobs), job), job, demand)
         return where if where is not None and self.state.affords(job, where, jobs) else None
 
     def fits_without(self, job: int, where: Any, demand: Any) -> bool:
@@ -284,15 +285,24 @@ class Deciding(Decisions):
         """Return the seconds until a running job completes as things are."""
         return self.state.running[job].due - self.now
 
-    def place_in(self, free: Any, job: int, option: Any) -> Where | None:
-        """Return where an option of a job would go with so much free, or None."""
-        return self.state.put(self.state.opened(free, job), job, option)
+    def opened(self, free: Any, job: int) -> Any:
+        """Return a free state with a job's reservations open to it."""
+        return self.state.opened(free, job)
 
     def free_shares(self) -> Any:
-        """Return a copy of what is free on each node."""
-        return self.state.free.copy()
+        """Return a copy of what is free on each node, and of what admission leaves besides."""
+        state, free = self.state, self.state.free.copy()
+        if state.quotas is not None or state.watts is not None:
+            free.headroom = Headroom(state.quotas, state.watts, state.spare).copy()
+            free.headroom.floors = state.floors
+        return free
 
     # What it has come to.
+
+    @property
+    def stays(self) -> int:
+        """Stays begun so far; seeds what is random in the next placement."""
+        return len(self.state.stays)
 
     @property
     def colocated(self) -> list[tuple[int, int]]:

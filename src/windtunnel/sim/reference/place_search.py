@@ -9,7 +9,7 @@ from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.parts import reserved_first
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.power.watts import Watts
-from windtunnel.sim.reference.quota_books import QuotaBooks
+from windtunnel.sim.quota_books import QuotaBooks
 from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:

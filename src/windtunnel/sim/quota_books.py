@@ -11,6 +11,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cluster.free import EVERY_NODE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -43,6 +45,20 @@ class QuotaBooks:
         self.amount: list[int] = quotas.amount.tolist()
         self.used: dict[int, tuple[int, int]] = {}
         self.usage: list[list[int]] = [[0] * len(quotas.names) for _ in quotas.nominal]
+        self._nodes_of: dict[int, int] = {}
+
+    def copy(self) -> QuotaBooks:
+        """Return books with the same entries, which go on by themselves."""
+        twin = object.__new__(QuotaBooks)
+        twin.__dict__.update(self.__dict__)
+        twin.used, twin.usage = self.used.copy(), [row.copy() for row in self.usage]
+        return twin
+
+    def meet(self, other: QuotaBooks) -> None:
+        """Count as used what is in either of two books."""
+        self.usage = [
+            list(map(max, own, others)) for own, others in zip(self.usage, other.usage, strict=True)
+        ]
 
     # What quotas allow.
 
@@ -91,6 +107,18 @@ class QuotaBooks:
     def allows_on(self, job: int, where: Where, demand: Any) -> bool:
         """Return whether a job's quota suffices for it as it would run somewhere."""
         return self.allows(job, self._flavor(where), self._amount(job, where, demand))
+
+    def nodes(self, job: int, gpus: int) -> int:
+        """Return the nodes on which a job has the quota for so many GPUs, as a bitset."""
+        names, amount = self.quotas.names, gpus * PARTS
+        flavors = [f for f in range(len(names)) if self.allows(job, f, amount)]
+        if not self.quotas.by_type:
+            return EVERY_NODE if flavors else 0
+        if not self._nodes_of:
+            for node, kind in enumerate(self.problem.types):
+                flavor = names.index(kind) if kind in names else -1
+                self._nodes_of[flavor] = self._nodes_of.get(flavor, 0) | 1 << node
+        return sum(self._nodes_of.get(flavor, 0) for flavor in flavors)
 
     def may_give_way(self, job: int, running: int) -> bool:
         """Return whether a running job may be stopped for another, as far as quotas go.

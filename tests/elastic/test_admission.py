@@ -1,0 +1,126 @@
+"""Elastic jobs under quotas and power caps: plans are made with what admission leaves to a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from elastic_cases import MODELS, NODES, jobs_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windtunnel as wt
+from windtunnel.errors import PolicyError, SpecError
+
+ENGINES = pytest.mark.parametrize("engine", ["compiled", "reference"])
+#: Policies that may give a job another size than it asks for, and the others.
+RESIZING = ("morphling", "morphling:priced", "equal-share", "pollux:sia", "pollux:optimus")
+FIXED = ("fixed-plan", "synergy", "antman")
+#: W idle and in use of each GPU: 160 W idle, and 100 more for each GPU in use.
+POWER = {"gpus": {"default": {"idle_w": 10, "active_w": 110}}}
+
+
+def quotas_of(gpus: float) -> dict[str, Any]:
+    """Return quotas of two queues of the cluster, none of which lends."""
+    return {"queues": [{"vc": "a", "nominal_quota": gpus}, {"vc": "b", "nominal_quota": 16 - gpus}]}
+
+
+def fly(jobs: dict[str, Any], policy: str, **options: Any) -> wt.Outcome:
+    return wt.simulate(jobs, NODES, policy, models=MODELS, penalty=1.0, **options)
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", RESIZING)
+def test_a_job_gets_the_size_that_its_quota_allows(policy: str, engine: str) -> None:
+    """Alone on 16 GPUs with a quota of 2 it never holds 3, though it asks for 4."""
+    out = fly(
+        jobs_of((0, "steep", 4, "ga", 50, 0, "a")), policy, quotas=quotas_of(2), engine=engine
+    )
+    assert out.table["status"].to_pylist() == ["finished"]
+    assert max(out.segments["num_gpus"].to_pylist()) == 2
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", RESIZING)
+def test_a_job_gets_the_size_that_there_is_power_for(policy: str, engine: str) -> None:
+    """260 W are left besides idle GPUs: enough for two in use, no more."""
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
+    out = fly(jobs, policy, power=POWER, power_cap=420, engine=engine)
+    assert out.table["status"].to_pylist() == ["finished"]
+    assert max(out.segments["num_gpus"].to_pylist()) == 2
+
+
+@pytest.mark.parametrize("policy", FIXED)
+def test_who_keeps_to_what_is_asked_for_is_refused_before_the_run(policy: str) -> None:
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
+    with pytest.raises(PolicyError, match="asks for 4 GPUs; the quota of 'a' allows 2 at most"):
+        fly(jobs, policy, quotas=quotas_of(2))
+    with pytest.raises(SpecError, match="never fit under it: 'j0'"):
+        fly(jobs, policy, power=POWER, power_cap=420)
+
+
+def test_a_job_that_no_option_lets_in_is_refused() -> None:
+    """A guaranteed job has only the options that keep its promise."""
+    for promised in (0, 1):
+        jobs = jobs_of((0, "steep", 4, "ga", 50, promised, "a"))
+        with pytest.raises(PolicyError, match=r"the quota of 'a' allows 0\.5 at most"):
+            fly(jobs, "morphling", quotas=quotas_of(0.5))
+    with pytest.raises(PolicyError, match="asks for 4 GPUs at least"):
+        fly(jobs, "morphling", quotas=quotas_of(3))
+    with pytest.raises(SpecError, match="never fit under it"):
+        fly(jobs, "morphling", power=POWER, power_cap=200)
+
+
+@ENGINES
+def test_what_others_grow_by_is_not_taken_from_a_job(engine: str) -> None:
+    """Both are to have 4 of the quota of 4: each keeps its 2."""
+    jobs = jobs_of(*[(0, "steep", 2, "ga", 50, 0, "a")] * 2)
+    out = fly(jobs, "pollux:pollux", quotas=quotas_of(4), engine=engine)
+    stays = out.segments.to_pylist()
+    assert [(one["start"], one["num_gpus"]) for one in stays] == [(0, 1), (0, 1), (60, 2), (60, 2)]
+
+
+@ENGINES
+def test_quotas_by_type_lead_to_the_type(engine: str) -> None:
+    """Best fit would take the small node, of a type of which the queue has no quota."""
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 0, "V100": 4}}]}
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
+    for policy in ("morphling", "equal-share"):
+        out = wt.simulate(
+            jobs, "1x4:T4,1x8:V100", policy, models=MODELS, quotas=quotas, engine=engine
+        )
+        assert set(out.table["nodes"].to_pylist()[0]) == {1}
+
+
+@given(data=st.data())
+def test_nobody_starves_and_both_engines_agree(data: st.DataObject) -> None:
+    """Whoever may run alone is done in the end, within quota and power at every instant."""
+    requests = [("steep", 2, "ga"), ("steep", 4, "ga"), ("flat", 1, "ga"), ("offload", 1, None)]
+    rows = [
+        (
+            *(data.draw(st.integers(0, 300)), *data.draw(st.sampled_from(requests))),
+            *(data.draw(st.integers(1, 200)), 0, data.draw(st.sampled_from("ab"))),
+        )
+        for _ in range(data.draw(st.integers(1, 6)))
+    ]
+    policy = data.draw(st.sampled_from((*RESIZING, "pollux:pollux", "least-area-first")))
+    options: dict[str, Any] = {}
+    if data.draw(st.booleans(), label="quotas"):
+        options["quotas"] = quotas_of(data.draw(st.integers(1, 15)))
+    if not options or data.draw(st.booleans(), label="power"):
+        options |= {"power": POWER, "power_cap": data.draw(st.integers(270, 1760))}
+    runs = [
+        fly(jobs_of(*rows), policy, engine=name, **options) for name in ("compiled", "reference")
+    ]
+    assert runs[0].table.equals(runs[1].table)
+    assert runs[0].segments.equals(runs[1].segments)
+    assert set(runs[0].table["status"].to_pylist()) == {"finished"}
+    stays = runs[0].segments.to_pylist()
+    for now in {one["start"] for one in stays}:
+        held = [one for one in stays if one["start"] <= now < one["end"]]
+        if "quotas" in options:
+            for queue in options["quotas"]["queues"]:
+                own = [one["num_gpus"] for one in held if rows[one["row"]][6] == queue["vc"]]
+                assert sum(own) <= queue["nominal_quota"]
+        if "power" in options:
+            assert 160 + 100 * sum(one["num_gpus"] for one in held) <= options["power_cap"]
