@@ -77,6 +77,11 @@ class WhatIf:
             before), ``low`` and ``high`` (of the change; null where there are fewer than two
             blocks, and of ``cost``, which hangs on no job).
         """
+        return [dict(row) for row in self._rows]
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        """The rows of `table`: they are drawn for the screen, the page and --json alike."""
         rows = []
         for name, fraction, (one, other), theirs in (
             ("avg_wait", None, self._waits, self._recorded[0]),
