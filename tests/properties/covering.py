@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matrix_cases import FEATURES, Cell, excluded
-from matrix_table import MEANING, refusing
+from matrix_table import entries_of, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,12 +79,12 @@ def _cell(policy: str, parts: Sequence[Part], seed: int) -> Cell:
     return cell
 
 
-def _seen(policy: str, parts: Sequence[Part]) -> bytes:
+def _seen(policy: str, parts: Sequence[Part]) -> tuple[frozenset[str], ...]:
     """Return what the table sees in a policy, whatever part is there: alike, policies fly alike."""
     rules = [name for kind, name in parts if kind == "rule"]
     features = [(), *((str(name),) for kind, name in parts if kind == "feature")]
     cells = [Cell(policy, rule, "best_fit", own, 1) for rule in rules for own in features]
-    return bytes(means(cell) for cell in cells for means in MEANING.values())
+    return tuple(entries_of(cell) for cell in cells)
 
 
 def _goes(policy: str, parts: Sequence[Part]) -> np.ndarray:

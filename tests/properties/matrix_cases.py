@@ -285,6 +285,10 @@ PLACED = (
 )
 
 
+#: Set to a seed's state by each run; to make a generator anew costs as much as all else of it.
+_CHANCE = random.Random()  # noqa: S311 - a test's own chance
+
+
 @dataclass
 class Cell:
     """A run: what it is made of, and what that means for `windtunnel.simulate`.
@@ -294,7 +298,7 @@ class Cell:
         features: of `FEATURES`.
         seed: of its numbers.
         types: GPU types of the cluster, two nodes each.
-        jobs, cluster, options: what is flown.
+        jobs, options: what is flown, on `cluster`.
     """
 
     policy: str
@@ -303,7 +307,6 @@ class Cell:
     features: tuple[str, ...]
     seed: int
     jobs: dict[str, list[Any]] = field(default_factory=dict, repr=False)
-    cluster: Any = field(default=None, repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     types: str = field(default="AB", repr=False)
     has_cores: bool = field(default=False, repr=False)
@@ -313,7 +316,7 @@ class Cell:
         """Draw the jobs, and let every feature add to the options."""
         jobs, state = _drawn(self.seed)
         self.jobs = {name: [*column] for name, column in jobs.items()}
-        pick = random.Random()  # noqa: S311 - a test's own chance
+        pick = _CHANCE
         pick.setstate(state)
         if self.policy in SHOCKWAVE:  # of one GPU type
             self.types, self.jobs["gpu_type"] = "AA", [None] * len(self.jobs["gpu_type"])
@@ -325,14 +328,15 @@ class Cell:
         for name, give in FEATURES.items():
             if name in self.features:
                 give(pick, self)
+
+    @property
+    def cluster(self) -> str | wt.ClusterSpec:
+        """Four nodes of 4 GPUs, or 12 GPUs without nodes; most runs are only looked up."""
         if self.placement == NO_NODES:
-            self.cluster = "pool:12"
-            return
+            return "pool:12"
         details: dict[str, Any] = {"cpus": 16.0, "mem_gib": 64.0} if self.has_cores else {}
         details |= {"nodes_per_rack": 2} if self.has_racks else {}
-        self.cluster = wt.ClusterSpec(
-            tuple(wt.NodeType(2, 4, name, **details) for name in self.types)
-        )
+        return wt.ClusterSpec(tuple(wt.NodeType(2, 4, name, **details) for name in self.types))
 
     @property
     def as_pool(self) -> bool:

@@ -48,11 +48,9 @@ class Row:
     other: tuple[str, ...]
     why: str
 
-    def refuses(self, cell: Cell) -> bool:
-        """Return whether a run is refused by this row."""
-        return any(MEANING[entry](cell) for entry in self.this) and any(
-            MEANING[entry](cell) for entry in self.other
-        )
+    def refuses(self, entries: frozenset[str]) -> bool:
+        """Return whether a run is refused by this row, given the entries that it is one of."""
+        return not (entries.isdisjoint(self.this) or entries.isdisjoint(self.other))
 
 
 @cache
@@ -73,7 +71,13 @@ def table() -> tuple[Row, ...]:
 
 def refusing(cell: Cell) -> list[Row]:
     """Return the rows that refuse a run; none = it flies."""
-    return [row for row in table() if row.refuses(cell)]
+    entries = entries_of(cell)
+    return [row for row in table() if row.refuses(entries)]
+
+
+def entries_of(cell: Cell) -> frozenset[str]:
+    """Return the entries that a run is one of."""
+    return frozenset(entry for entry, means in MEANING.items() if means(cell))
 
 
 def _entries(text: str) -> tuple[str, ...]:

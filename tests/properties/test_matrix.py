@@ -80,7 +80,7 @@ def refused() -> list[Cell]:
     return [cell for cell in _twos() if refusing(cell)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", range(8))
 def test_what_the_table_refuses_is_refused(refused: list[Cell], part: int) -> None:
     for cell in refused[part::8]:
@@ -126,7 +126,7 @@ def _triples(rule: str | None) -> Iterator[Cell]:
     return covering(_of_triples(rule), [rule], PLACED, strength=3, seed=seed)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rule", [None, *RULES])
 def test_the_triples_are_all_that_fly(rule: str | None) -> None:
     """Those that are in no run of the array are in none at all: the table refuses each of them."""
