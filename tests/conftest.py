@@ -25,6 +25,9 @@ from hypothesis.internal.entropy import deterministic_PRNG
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+# Beside another process, threads for tiny matrices take turns in waiting for a core: numpy, which
+# is not loaded yet, has one here, and in all processes that tests start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 #: Shares of the examples that a property asks for.
 _SHARES = {"brief": 0.05, "quarter": 0.25, "fixed": 1.0, "explore": 20.0}
 _SLOW = (
