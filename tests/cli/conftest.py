@@ -44,7 +44,7 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run() -> Callable[..., Ran]:
     """Run the command in this process: ``run("simulate", path, "--json")``."""
 

@@ -39,22 +39,27 @@ num_preemptions = { max = 100000 }
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    (tmp_path / "jobs.csv").write_text(JOBS, encoding="utf-8")
-    path = tmp_path / "small.toml"
+def written(folder: Path) -> Path:
+    (folder / "jobs.csv").write_text(JOBS, encoding="utf-8")
+    path = folder / "small.toml"
     path.write_text(STUDY, encoding="utf-8")
     return path
 
 
 @pytest.fixture
-def flown(run: Callable[..., Any], file: Path, tmp_path: Path) -> Path:
-    """The folder of the study, flown."""
-    ran = run("study", "run", file, "--out", tmp_path / "out", "--workers", 1, "--json")
+def file(tmp_path: Path) -> Path:
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def flown(run: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the study, flown; no test writes into it."""
+    folder = tmp_path_factory.mktemp("study")
+    ran = run("study", "run", written(folder), "--out", folder / "out", "--workers", 1, "--json")
     assert (ran.code, ran.err) == (0, "")
     data = ran.json
     assert (data["num_runs"], data["num_finished"], data["num_failed"]) == (8, 8, 0)
-    return tmp_path / "out"
+    return folder / "out"
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ SMALLER = (
     (r"--work 30d", "--work 2d"),
     (r"--rates \S+(.*) --seeds \S+", r"--rates 2\1 --seeds 0 --measure 2:6"),
     (r"--counts \S+ --seeds \S+", "--counts 4 --seeds 0"),
+    (r"nodes=56\.\.96/4", "nodes=56..60/4"),
 )
 
 

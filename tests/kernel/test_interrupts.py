@@ -16,7 +16,8 @@ from windtunnel import kernel, serving
 
 pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
-#: Flies 20,000 jobs that come at once, interrupted after each of some delays; prints what came.
+#: Flies 20,000 jobs that come at once, interrupted after each of some delays, CPU seconds, which a
+#: busy machine does not change; prints what came.
 FLIGHTS = """
 import signal, sys
 import numpy as np, windtunnel as wt
@@ -30,16 +31,17 @@ duration = rng.exponential(3600, count) + 1
 jobs = dict(submit_time=np.zeros(count), duration=duration, estimate=2 * duration,
             num_gpus=rng.choice([1, 1, 2, 4, 8], count), vc=rng.choice(["a", "b", "c"], count),
             priority=rng.integers(0, 3, count))
-signal.signal(signal.SIGALRM, interrupt)
+tiny = dict(submit_time=[0], duration=[1], estimate=[1], num_gpus=[1])
+wt.simulate(tiny, "64x8")  # what is imported with the first flight is
+signal.signal(signal.SIGVTALRM, interrupt)
 for policy, queueing in (("fifo", "conservative"), ("srtf", "conservative"), ("fifo", "easy")):
-    for delay in (0.15, 0.2, 0.3, 0.4):
-        signal.setitimer(signal.ITIMER_REAL, delay)
+    for delay in (0.01, 0.02, 0.03, 0.06, 0.1, 0.2):
+        signal.setitimer(signal.ITIMER_VIRTUAL, delay)
         try:
             wt.simulate(jobs, "64x8", policy, queueing=queueing)
         except KeyboardInterrupt:
             print("interrupted")
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        tiny = dict(submit_time=[0], duration=[1], estimate=[1], num_gpus=[1])
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         wt.simulate(tiny, "64x8", policy, queueing=queueing)
 """
 
@@ -49,7 +51,7 @@ def test_a_flight_that_is_interrupted_raises_and_breaks_nothing() -> None:
     command = [sys.executable, "-c", FLIGHTS]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - our own words
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.count("interrupted") >= 4
+    assert ran.stdout.count("interrupted") >= 8
 
 
 def test_an_interrupt_in_a_placement_of_ones_own_ends_the_flight() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from windtunnel.errors import SpecError
 from windtunnel.study.statistics import (
@@ -34,6 +33,8 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> Callable[[list[np.ndarray]], np.ndar
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 49, 200])
 @pytest.mark.parametrize("probability", [0.6, 0.9, 0.975, 0.9995])
 def test_quantiles_of_students_t_are_scipys(freedom: int, probability: float) -> None:
+    from scipy import stats  # 1 s, for those who only collect this
+
     expected = stats.t.ppf(probability, freedom)
     assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9)
 
@@ -41,6 +42,8 @@ def test_quantiles_of_students_t_are_scipys(freedom: int, probability: float) ->
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("size", [5, 12, 40])
 def test_paired_intervals_are_scipys(method: str, size: int) -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(size)
     a = rng.lognormal(3, 1, size)
     b = a * rng.lognormal(0.2, 0.3, size)
@@ -64,6 +67,8 @@ def test_paired_intervals_are_scipys(method: str, size: int) -> None:
 
 
 def test_two_strata_are_scipys_two_samples() -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(3)
     a, b = rng.exponential(4, 9), rng.exponential(2, 14)
 
