@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import pytest
 
+from windtunnel.cli import presenting
 from windtunnel.cli.compare import compare
 from windtunnel.cli.root import windtunnel
 from windtunnel.cli.simulate import simulate
@@ -253,24 +253,30 @@ def numbers(text: str) -> set[str]:
 @pytest.mark.parametrize(
     "words", [*_QUICK, *(pytest.param(words, marks=pytest.mark.slow) for words in _SLOW)]
 )
+@pytest.mark.usefixtures("folder")
 def test_no_number_is_cut(
-    run: Callable[..., Any],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: str,
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
-    at_width = {}
-    for width in (*WIDTHS, 400):
-        monkeypatch.setenv("COLUMNS", str(width))
-        shutil.rmtree(folder / "out", ignore_errors=True)  # a study would find its runs there
-        ran = run(*words.split())
-        assert ran.code == 0, ran.err
-        at_width[width] = numbers(ran.out)
-        body = ran.out.partition("again with")[0]
+    """The command is run once: all that it prints is one result, shown here at every width."""
+    show = presenting.print_result
+
+    def show_at_every_width(*result: Any) -> None:
+        for width in (*WIDTHS, 400):
+            monkeypatch.setenv("COLUMNS", str(width))
+            show(*result)
+            click.echo("\f", nl=False)
+
+    monkeypatch.setattr(presenting, "print_result", show_at_every_width)
+    ran = run(*words.split())
+    assert ran.code == 0, ran.err
+    *screens, rest = ran.out.split("\f")
+    assert rest == ""
+    for width, text in zip((*WIDTHS, 400), screens, strict=True):
+        body = text.partition("again with")[0]
         assert max(map(len, body.splitlines())) <= width
         assert "\u2026" not in body or "\u2026" in words
-    for width in WIDTHS:
-        assert at_width[width] >= at_width[400], (width, at_width[400] - at_width[width])
+        cut = numbers(screens[-1]) - numbers(text)
+        assert not cut, (width, cut)
 
 
 @pytest.mark.parametrize("command", [compare, simulate])
