@@ -1,7 +1,7 @@
 """Reading and characterising a PAI folder of the release's size, against pandas.
 
 ``WINDTUNNEL_PAI_SCALE`` makes the folder smaller (0.1 = a tenth of the rows); at another scale
-than 1 the amounts are noted and not judged.
+than 1 only what it takes beside pandas is judged.
 """
 
 from __future__ import annotations
@@ -122,7 +122,5 @@ def compare(folder: Path, scripts: str, what: str, figures: Figures) -> None:
         figures.amount(f"{what}: wall", ours.wall, "s", 60)
         figures.amount(f"{what}: CPU", ours.cpu, "CPU s", 60)
         figures.amount(f"{what}: peak memory", ours.memory, "GiB", 2)
-        figures.amount(f"{what}: CPU against pandas", ours.cpu / theirs.cpu, "of it", 1 / 3)
-        figures.amount(
-            f"{what}: memory against pandas", ours.memory / theirs.memory, "of it", 1 / 3
-        )
+    figures.amount(f"{what}: CPU against pandas", ours.cpu / theirs.cpu, "of it", 1 / 3)
+    figures.amount(f"{what}: memory against pandas", ours.memory / theirs.memory, "of it", 1 / 3)

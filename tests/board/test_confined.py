@@ -44,7 +44,6 @@ _QUICK = {
     "the_clock",
     "once_before",
     "true_duration",
-    "swallowed",
     "a_swallowed_file",
     "every_object",
 }

@@ -1,7 +1,8 @@
 """The figures of Seren and Kalos against the values published for them, to the last job.
 
 The traces are synthetic, made so that every published knot is met exactly; what is checked is that
-the figures show it.
+the figures show it. That the numbers behind them are the published ones, `make test` checks in
+tests/characterize/test_published.py.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def test_curves_by_workload_are_the_published_counts(acme: Sources, data_dir: Pa
     assert checked == len(found) == 10 * (22 + 16)
 
 
+@pytest.mark.slow
 def test_job_shares_are_the_published_ones_to_five_decimals(acme: Sources, data_dir: Path) -> None:
     found = {
         (cluster(row), row["of"], row["workload"]): row for row in drawn("treemap_job_dist", acme)
@@ -89,6 +91,7 @@ def test_job_shares_are_the_published_ones_to_five_decimals(acme: Sources, data_
     assert not found
 
 
+@pytest.mark.slow
 def test_boxes_are_the_published_ones(acme: Sources, data_dir: Path) -> None:
     found = {(cluster(row), row["workload"]): row for row in drawn("box_gpu_num", acme)}
     for row in published(data_dir, "figure_gpu_num_box.csv"):
@@ -98,6 +101,7 @@ def test_boxes_are_the_published_ones(acme: Sources, data_dir: Path) -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_states_of_kalos_are_the_published_rates(acme: Sources, data_dir: Path) -> None:
     (row,) = [r for r in published(data_dir, "cluster_summary.csv") if r["id"] == "Kalos"]
     names = {"completed": "complete", "cancelled": "cancel", "failed": "fail"}
@@ -108,6 +112,7 @@ def test_states_of_kalos_are_the_published_rates(acme: Sources, data_dir: Path) 
             assert mine["percent"] == pytest.approx(wanted, abs=0.0501)
 
 
+@pytest.mark.slow
 def test_sizes_are_near_the_published_curves(acme: Sources, data_dir: Path) -> None:
     found = [row for row in drawn("cdf_job_gpunum", acme) if row["panel"] == "a"]
     seren = [row for row in found if cluster(row) == "Seren"]

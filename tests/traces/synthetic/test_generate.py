@@ -104,7 +104,7 @@ def test_the_real_span_without_a_load() -> None:
 
 
 def test_arrivals_follow_the_day_and_the_week() -> None:
-    submit = generate("seren", jobs=450_590).jobs["submit_time"].to_numpy()
+    submit = generate("seren", jobs=60_000).jobs["submit_time"].to_numpy()
     by_hour = np.bincount((submit // 3600 % 24).astype(int), minlength=24)
     assert by_hour[14:18].mean() > 3 * by_hour[2:6].mean()
     # 2023-03-01 was a Wednesday: days 3 and 4 are the weekend.
