@@ -85,7 +85,7 @@ def test_quotas_by_type_lead_to_the_type(engine: str) -> None:
     """Best fit would take the small node, of a type of which the queue has no quota."""
     quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 0, "V100": 4}}]}
     jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
-    for policy in ("morphling", "equal-share"):
+    for policy in (*RESIZING, *FIXED, "least-area-first"):
         out = wt.simulate(
             jobs, "1x4:T4,1x8:V100", policy, models=MODELS, quotas=quotas, engine=engine
         )
@@ -124,3 +124,21 @@ def test_nobody_starves_and_both_engines_agree(data: st.DataObject) -> None:
                 assert sum(own) <= queue["nominal_quota"]
         if "power" in options:
             assert 160 + 100 * sum(one["num_gpus"] for one in held) <= options["power_cap"]
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", [*FIXED, "morphling", "equal-share"])
+def test_power_leads_to_the_type_that_draws_less(policy: str, engine: str) -> None:
+    """Of a V100 more than one would draw too much; best fit would take their node."""
+    power = {
+        "gpus": {
+            "V100": {"idle_w": 10, "active_w": 410},
+            "T4": {"idle_w": 10, "active_w": 60},
+        }
+    }
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
+    options: dict[str, Any] = {"models": MODELS, "power": power, "power_cap": 120 + 400}
+    out = wt.simulate(jobs, "1x4:V100,1x8:T4", policy, engine=engine, **options)
+    assert out.table["status"].to_pylist() == ["finished"]
+    assert out.segments["num_gpus"].to_pylist()[-1] >= 4
+    assert set(out.table["nodes"].to_pylist()[0]) == {1}

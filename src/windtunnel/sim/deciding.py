@@ -155,6 +155,11 @@ class Driver(Decisions):
         groups = () if self.run.plan is None else self.run.plan.access[job]
         return free.opened(groups) if groups else free
 
+    @property
+    def differs_by_node(self) -> bool:
+        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        return self._admits is not None and self._admits.differs_by_node
+
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
         assert self.shapes is not None  # noqa: S101 - ditto

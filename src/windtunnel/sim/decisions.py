@@ -83,6 +83,15 @@ class Decisions:
         """Return the demand that is a kind to the engine; None = it is an option's."""
         raise NotImplementedError
 
+    def free_shares(self) -> FreeShares:
+        """Return a copy of what is free on each node, and of what admission leaves besides."""
+        raise NotImplementedError
+
+    @property
+    def differs_by_node(self) -> bool:
+        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        raise NotImplementedError
+
     def opened(self, free: Any, job: int) -> Any:
         """Return a free state with a job's reservations open to it."""
         raise NotImplementedError
@@ -318,19 +327,34 @@ class Decisions:
 
     def place_option(self, free: FreeShares, job: int, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
-        asked, headroom = self.problem.demands[self.problem.demand_of[job]], free.headroom
-        allowed = asked.allowed
-        if headroom is not None:
-            allowed &= headroom.nodes(job, option.num_gpus)
-        free.draws = self.deciding.stays
-        where = reserved_first(
-            self.opened(free, job),
-            len(free.sizes),
-            lambda nodes: nodes.place(option, allowed, asked.topology),
-        )
-        if where is None or headroom is None or headroom.admits(job, where):
-            return where
+        asked = self.problem.demands[self.problem.demand_of[job]]
+        free.draws, shown = self.deciding.stays, self.opened(free, job)
+
+        def place(allowed: int) -> Where | None:
+            return reserved_first(
+                shown, len(free.sizes), lambda nodes: nodes.place(option, allowed, asked.topology)
+            )
+
+        if free.headroom is None:
+            return place(asked.allowed)
+        for allowed in free.headroom.tried(job, option.num_gpus, asked.allowed):
+            where = place(allowed)
+            if where is not None and free.headroom.admits(job, where):
+                return where
         return None
+
+    def place_without(self, job: int, option: Option, gone: Sequence[int]) -> Where | None:
+        """Return where an option of a job would go if some jobs were gone, or None.
+
+        The placement is asked among the nodes on which quotas and power allow it.
+        """
+        if not self.differs_by_node:
+            return None  # the placement was asked already
+        free = self.free_shares()
+        for other in gone:
+            if free.headroom is not None and other in free.headroom.running:
+                free.give(self.state.where(other), self.deciding.option_of(other), other)
+        return self.place_option(free, job, option)
 
     def why_not_beside(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
         """Return why a job may not share the GPUs of a running one; empty if it may."""

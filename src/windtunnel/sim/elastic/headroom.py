@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from windtunnel.cluster.free import EVERY_NODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.watts import Watts
     from windtunnel.sim.quota_books import QuotaBooks
@@ -24,9 +26,32 @@ class Headroom:
     def __init__(self, books: QuotaBooks | None, watts: Watts | None, spare: int) -> None:
         self.books, self.watts, self.spare = books, watts, spare
         self.floors: dict[int, int] = {}
+        self.running: set[int] = set()
 
-    def nodes(self, job: int, gpus: int) -> int:
-        """Return the nodes on which a job has the quota for so many GPUs, as a bitset."""
+    @property
+    def differs_by_node(self) -> bool:
+        """Whether it is not the same on all nodes."""
+        by_quota = self.books is not None and self.books.quotas.by_type
+        return by_quota or (self.watts is not None and len(set(self.watts.cap.type_of)) > 1)
+
+    def tried(self, job: int, gpus: int, allowed: int) -> Iterator[int]:
+        """Yield the nodes on which a job is to be placed, as bitsets, one set after the other.
+
+        Those on which it has the quota for so many GPUs; then of these only those of GPU types on
+        which there is power for all of them.
+
+        Args:
+            job: which.
+            gpus: how many it is to have.
+            allowed: nodes that it may use.
+        """
+        nodes = allowed & self._with_quota(job, gpus)
+        if nodes:
+            yield nodes
+            if self.watts is not None:
+                yield nodes & self.watts.cheap_nodes(job, gpus, self.spare)
+
+    def _with_quota(self, job: int, gpus: int) -> int:
         return EVERY_NODE if self.books is None else self.books.nodes(job, gpus)
 
     def admits(self, job: int, where: Where) -> bool:
@@ -37,12 +62,13 @@ class Headroom:
 
     def admits_size(self, job: int, gpus: int) -> bool:
         """Return whether a job may have so many GPUs, on whatever nodes."""
-        if not self.nodes(job, gpus):
+        if not self._with_quota(job, gpus):
             return False
-        return self.watts is None or self.watts.least_of(job, float(gpus)) <= self.spare
+        return self.watts is None or self.watts.cheap_nodes(job, gpus, self.spare) != 0
 
     def begin(self, job: int, where: Where) -> None:
         """Plan a job."""
+        self.running.add(job)
         if self.books is not None:
             self.books.begin(job, where, None)
         if self.watts is not None:
@@ -51,6 +77,7 @@ class Headroom:
 
     def end(self, job: int) -> None:
         """Plan a job no longer."""
+        self.running.discard(job)
         if self.books is not None:
             self.books.end(job)
         self.spare += self.floors.pop(job, 0)
@@ -58,7 +85,7 @@ class Headroom:
     def copy(self) -> Headroom:
         """Return an independent copy."""
         twin = Headroom(None if self.books is None else self.books.copy(), self.watts, self.spare)
-        twin.floors = self.floors.copy()
+        twin.floors, twin.running = self.floors.copy(), self.running.copy()
         return twin
 
     def meet(self, other: Headroom) -> None:

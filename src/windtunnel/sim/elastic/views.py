@@ -80,7 +80,7 @@ class ElasticView:
         gone = [number, *(self.deciding.active(other) for other in without)]
         kind = self.driver.kind_of(number, option)
         where: Where | None = self.fit_without(number, kind, gone)  # type: ignore[attr-defined] # the engine's
-        return where
+        return self.driver.place_without(number, option, gone) if where is None else where
 
     def fit(
         self,

@@ -67,9 +67,13 @@ class Watts:
 
     def least_of(self, job: int, gpus: float) -> int:
         """Return the least that a job adds to the draw on so many GPUs of one type."""
-        kinds = dict.fromkeys(self.cap.type_of)
-        parts = (self._of_parts(self.kind_of[job], ((kind, gpus),)) for kind in kinds)
-        return min(map(self._floor_of, parts))
+        return min(self._floor_of_gpus(job, kind, gpus) for kind in set(self.cap.type_of))
+
+    def cheap_nodes(self, job: int, gpus: float, spare: int) -> int:
+        """Return the nodes on whose GPU type so many draw no more than ``spare``, as a bitset."""
+        kinds = set(self.cap.type_of)
+        cheap = {kind for kind in kinds if self._floor_of_gpus(job, kind, gpus) <= spare}
+        return sum(1 << node for node, kind in enumerate(self.cap.type_of) if kind in cheap)
 
     def on_cheap_types(self, job: int, spare: int, demand: Any) -> Any:
         """Return a demand bound to the GPU types on which a whole job draws no more than ``spare``.
@@ -122,8 +126,10 @@ class Watts:
         return options[least(options, self.cap.limits)].draw
 
     def _floor_on(self, job: int, gpu_type: int) -> int:
-        gpus = self._gpus[job] / self.problem.units
-        return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, gpus),)))
+        return self._floor_of_gpus(job, gpu_type, self._gpus[job] / self.problem.units)
+
+    def _floor_of_gpus(self, job: int, gpu_type: int, gpus: float) -> int:
+        return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, float(gpus)),)))
 
 
 def never_fit(problem: Problem, plan: PowerPlan, least: np.ndarray | None = None) -> dict[int, str]:

@@ -289,12 +289,17 @@ class Deciding(Decisions):
         """Return a free state with a job's reservations open to it."""
         return self.state.opened(free, job)
 
+    @property
+    def differs_by_node(self) -> bool:
+        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        return Headroom(self.state.quotas, self.state.watts, 0).differs_by_node
+
     def free_shares(self) -> Any:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
         state, free = self.state, self.state.free.copy()
         if state.quotas is not None or state.watts is not None:
             free.headroom = Headroom(state.quotas, state.watts, state.spare).copy()
-            free.headroom.floors = state.floors
+            free.headroom.floors, free.headroom.running = state.floors, set(state.running)
         return free
 
     # What it has come to.
