@@ -49,7 +49,7 @@ def _uncompiled(sources: str) -> ModuleType:
             joined.__dict__.update(vars(import_module(f"{sources}.{name}")))
     for value in list(vars(joined).values()):
         if isinstance(value, type) and value.__module__.startswith(sources):
-            for name in vars(value).get("__annotations__", {}):
-                if not hasattr(value, name):
-                    setattr(value, name, 0)  # as C has it
+            for name, kind in vars(value).get("__annotations__", {}).items():
+                if not hasattr(value, name):  # as C has it
+                    setattr(value, name, 0 if kind.startswith("cython.") else None)
     return joined
