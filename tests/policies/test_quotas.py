@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.policies.quota_books import PARTS, Account, open_accounts
+from windtunnel.policies.quota_books import Account, open_accounts
 from windtunnel.policies.quotas import QueueQuota, Quotas, proportional
+from windtunnel.sim.cohort_order import PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from quota_cases import VCS, Watched, check_limits, check_victim, options, quota
 import windtunnel as wt
 from windtunnel.policies.fair_share import FairShare, Multifactor
 from windtunnel.policies.quota import Quota, QuotaRun
-from windtunnel.policies.quota_books import PARTS
 from windtunnel.policies.reserving_packing import ReservingPacking
+from windtunnel.sim.cohort_order import PARTS
 from windtunnel.sim.disruptions import Disruptions, JobFailures, Reservation
 
 if TYPE_CHECKING:

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.policies.quotas import by_type
+from windtunnel.sim.cohort_order import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from windtunnel.policies.quotas import Gpus, QueueQuota, Quotas
     from windtunnel.sim.jobs import JobView
-
-#: Parts of a GPU that quotas are counted in.
-PARTS = 1_000_000
 
 
 def parts(num_gpus: float) -> int:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
-from windtunnel.policies.quota_books import PARTS
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
-from windtunnel.sim.cohort_order import GIVES_WAY, CohortOrder
+from windtunnel.sim.cohort_order import GIVES_WAY, PARTS, CohortOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

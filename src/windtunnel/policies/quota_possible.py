@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import PolicyError, quote
-from windtunnel.policies.quota_books import PARTS
 from windtunnel.policies.quota_numbers import amounts, lines
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
+from windtunnel.sim.cohort_order import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+#: Parts of a GPU that quotas are counted in.
+PARTS = 1_000_000
 #: Whose jobs give way, as in ``reclaims`` and ``within``.
 GIVES_WAY: tuple[str, ...] = ("Never", "LowerPriority", "Any")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
+from windtunnel.sim.cohort_order import PARTS
 from windtunnel.sim.elastic.shapes import Shapes
 from windtunnel.sim.keys import key_of, keys_of
 from windtunnel.sim.usage_order import decay_rate
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.run_rules import Rules
 
-#: Parts of a GPU that quotas are counted in.
-PARTS = 1_000_000
 #: Where keys come from, as in `windtunnel.kernel.loop`.
 STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)
 

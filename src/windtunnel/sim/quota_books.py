@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import EVERY_NODE
+from windtunnel.sim.cohort_order import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.cohort_order import CohortQuotas
     from windtunnel.sim.problem import Problem
-
-#: Parts of a GPU that quotas are counted in.
-PARTS = 1_000_000
 
 
 class QuotaBooks:
@@ -104,9 +102,9 @@ class QuotaBooks:
         """Return whether a waiting job has to wait for quota."""
         return not self.demands(job, None)
 
-    def allows_on(self, job: int, where: Where, demand: Any) -> bool:
+    def allows_on(self, job: int, where: Where) -> bool:
         """Return whether a job's quota suffices for it as it would run somewhere."""
-        return self.allows(job, self._flavor(where), self._amount(job, where, demand))
+        return self.allows(job, self._flavor(where), self._amount(job, where))
 
     def nodes(self, job: int, gpus: int) -> int:
         """Return the nodes on which a job has the quota for so many GPUs, as a bitset."""
@@ -141,16 +139,16 @@ class QuotaBooks:
         known = self.quotas.names
         return known.index(names.pop()) if len(names) == 1 and names <= set(known) else -1
 
-    def _amount(self, job: int, where: Where, demand: Any) -> int:  # noqa: ARG002 - see below
+    def _amount(self, job: int, where: Where) -> int:
         if not self.resizes:
             return self.amount[job]
         return sum(grant for _, grant in where) * PARTS  # options are of whole GPUs
 
     # The books.
 
-    def begin(self, job: int, where: Where, demand: Any) -> None:
+    def begin(self, job: int, where: Where) -> None:
         """Book a job that starts."""
-        amount = self._amount(job, where, demand)
+        amount = self._amount(job, where)
         if amount:
             self.used[job] = self._flavor(where), amount
             self._use(job, 1)

@@ -56,7 +56,7 @@ class Headroom:
 
     def admits(self, job: int, where: Where) -> bool:
         """Return whether a job may be somewhere, as far as quotas and power go."""
-        if self.books is not None and not self.books.allows_on(job, where, None):
+        if self.books is not None and not self.books.allows_on(job, where):
             return False
         return self.watts is None or self.watts.floor(job, where) <= self.spare
 
@@ -70,7 +70,7 @@ class Headroom:
         """Plan a job."""
         self.running.add(job)
         if self.books is not None:
-            self.books.begin(job, where, None)
+            self.books.begin(job, where)
         if self.watts is not None:
             self.floors[job] = self.watts.floor(job, where)
             self.spare -= self.floors[job]

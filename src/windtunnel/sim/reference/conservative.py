@@ -269,7 +269,7 @@ class Conservative(Backfilling):
             return False
         if not quotas.binds or not quotas.amount[job]:
             return True
-        return bool(where) and quotas.allows_on(job, where, None)
+        return bool(where) and quotas.allows_on(job, where)
 
     def _lift(self, job: int) -> None:
         self._profile.change(job, self.promised.pop(job), -1)

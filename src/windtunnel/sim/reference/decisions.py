@@ -264,7 +264,7 @@ class Deciding(Decisions):
     def allows_beside(self, job: int, other: int) -> bool:
         """Return whether a job's quota suffices for it where another runs."""
         quotas = self.state.quotas
-        return quotas is None or quotas.allows_on(job, self.state.where(other), None)
+        return quotas is None or quotas.allows_on(job, self.state.where(other))
 
     def is_over(self, job: int) -> bool:
         """Return whether a job's queue has no quota left for what it asks for."""

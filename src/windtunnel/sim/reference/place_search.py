@@ -97,7 +97,7 @@ class PlaceSearch:
             demands = self.quotas.demands(job, self.demand[job])
         for demand in demands:
             where, lacks = self._search_as(demand, job, shown, spare)
-            if where is not None and self._has_quota(job, where, demand):
+            if where is not None and self._has_quota(job, where):
                 return where, False
             lacks_power |= lacks
         return None, lacks_power
@@ -116,9 +116,9 @@ class PlaceSearch:
             return None, True
         return where, False
 
-    def _has_quota(self, job: int, where: Where, demand: Any) -> bool:
+    def _has_quota(self, job: int, where: Where) -> bool:
         """Return whether a job's quota suffices for it as it would run somewhere."""
-        return self.quotas is None or self.quotas.allows_on(job, where, demand)
+        return self.quotas is None or self.quotas.allows_on(job, where)
 
     def is_over(self, job: int) -> bool:
         """Return whether a job that does not fit has to wait for quota."""

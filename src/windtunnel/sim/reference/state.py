@@ -140,7 +140,7 @@ class State(PlaceSearch):
         self.waiting.pop(job, None)
         self.changes += 1
         if self.quotas is not None:
-            self.quotas.begin(job, place.where, place.demand)
+            self.quotas.begin(job, place.where)
         if self.counts_nodes:
             self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
@@ -365,7 +365,7 @@ class State(PlaceSearch):
         """Return whether there is power and quota for a job, with the other jobs gone."""
         if self.quotas is not None:
             with self.quotas.without(without):
-                if not self.quotas.allows_on(job, where, None):
+                if not self.quotas.allows_on(job, where):
                     return False
         return self.has_power(job, where, without)
 
