@@ -12,6 +12,7 @@ import numpy as np
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.sim.cohort_order import PARTS
+from windtunnel.sim.device_requests import distinct_rows
 from windtunnel.sim.elastic.shapes import Shapes
 from windtunnel.sim.keys import key_of, keys_of
 from windtunnel.sim.usage_order import decay_rate
@@ -204,8 +205,8 @@ class KernelRun:
         parts: Sequence[np.ndarray] = [p for p in columns if p is not None]
         if len(parts) == 1:
             return int(jobs.kind.max(initial=-1)) + 1, jobs.kind
-        distinct, line_of = np.unique(np.stack(parts), axis=1, return_inverse=True)
-        return distinct.shape[1], line_of.astype(np.int32).reshape(-1)
+        line_of, first = distinct_rows(*parts)
+        return len(first), line_of.astype(np.int32)
 
     def admit(self, *, plans: bool = False) -> Any:
         """Return whether jobs of the kernel's lines may start; ``plans``: for rules that plan."""
