@@ -9,6 +9,7 @@ import cython
 from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.state import STATE_RUNNING, State
 
 
@@ -25,7 +26,6 @@ class Admission:
         by_job: the last refusal holds for that job alone, and not for all of its line.
         lacks_power: the last refusal was for power alone.
         narrow: Python's (kind, set of GPU types as bits) -> kind bound to these.
-        taken: jobs that `take_in` has let use quota, and the flavors of it.
     """
 
     state: State
@@ -38,7 +38,6 @@ class Admission:
     by_job: cython.bint
     lacks_power: cython.bint
     narrow: object
-    taken: list
 
     def __init__(
         self, state: State, announced: Announced, narrow: object, *, is_plain: bool, plans: bool
@@ -49,7 +48,6 @@ class Admission:
         self.is_plain = is_plain
         self.plans = plans
         self.narrow = narrow
-        self.taken = []
 
     @compiled
     def fit(self, job: cython.int) -> cython.bint:
@@ -119,22 +117,22 @@ class Admission:
         The types are tried in the order of the quota, each for places and power.
         """
         index: cython.int
-        if not self.state.quotas.binds:
+        if not free.quotas.binds:
             return (
-                (self.state.quotas.resizes or self.state.quotas.admits(job))
+                (free.quotas.resizes or free.quotas.admits(job))
                 and free.fit(self.kind)
                 and (not self.state.has_power or self._within_power(free, job, spare))
-                and self.state.allows(job, self.kind, free.place)
+                and self.state.allows(free, job, self.kind, free.place)
             )
-        index = self.state.quotas.next_allowed(job, 0)
+        index = free.quotas.next_allowed(job, 0)
         while index >= 0:
-            self.kind = self.state.quotas.kind(job, index)
+            self.kind = free.quotas.kind(job, index)
             if free.fit(self.kind):
                 if not self.state.has_power or self.floor(free, job) <= spare:
                     self.lacks_power = False
                     return True
                 self.lacks_power = True
-            index = self.state.quotas.next_allowed(job, index + 1)
+            index = free.quotas.next_allowed(job, index + 1)
         return False
 
     @compiled
@@ -197,24 +195,12 @@ class Admission:
         return self.state.power.floor_of(job, free.place, 0, free.place.count)
 
     def take_in(self, free: Free, job: int) -> list[tuple[int, int]] | None:
-        """Take what a job would get now in another free state; None = it would not start there.
-
-        What it uses of its quota is used until `forget_taken`.
-        """
+        """Take what a job would get now in another free state; None = it would not start there."""
         spare: cython.longlong = self.state.spare() if self.state.has_power else 0
         free.draws = self.state.num_stays
         if not self.fit_in(free, job, self.state.now, spare):
             return None
-        found = list(zip(free.place.nodes().tolist(), free.place.grants().tolist(), strict=True))
-        free.take_pairs(self.kind, found)
-        if self.state.has_quotas:
-            flavor: cython.int = self.state.quotas.flavor_on(free.place, 0, free.place.count)
-            self.state.quotas.try_out(job, flavor, 1)
-            self.taken.append((job, flavor))
-        return found
-
-    def forget_taken(self) -> None:
-        """Let nobody use quota who was taken in for trial."""
-        for job, flavor in self.taken:
-            self.state.quotas.try_out(job, flavor, -1)
-        self.taken.clear()
+        found: Pairs = Pairs(free.place.count)
+        found.extend(free.place, 0, free.place.count)
+        self.state.try_out(free, job, self.kind, found, 0, found.count, 1)
+        return list(zip(found.nodes().tolist(), found.grants().tolist(), strict=True))

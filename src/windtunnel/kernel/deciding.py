@@ -266,7 +266,9 @@ class Deciding:
         self.search.given.extend(
             self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
         )
-        return self.state.allows(job, self.state.held_kind[other], self.search.given)
+        return self.state.allows(
+            self.search.free, job, self.state.held_kind[other], self.search.given
+        )
 
     def is_over(self, job: cython.int) -> bool:
         """Return whether a job's queue has no quota left for what it asks for."""

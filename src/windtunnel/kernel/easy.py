@@ -18,6 +18,7 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
+from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
@@ -34,29 +35,26 @@ class EasyRule(PreemptingRule):
         refused: version of the free state at which each line's jobs did not fit.
         stamp: rises with every reservation and every start.
         long_refused: stamp at which a line's jobs did not fit beside the head.
-        place: how many of each line's jobs have been looked at in this decision.
-        heap: lines by the jobs that are looked at next, or jobs by (estimate, number).
+        merge: the jobs behind the head that have yet to be looked at.
+        heap: the same, by (estimate, number).
         beside: what is free at the shadow, less what the head and backfilled jobs take then.
         shadow: s.
         left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
         is_reserved: the shadow is of this decision.
         is_held_up: a job behind the head waits for quota, and quotas are to block.
-        is_given: running jobs that count as free at once beside the head, under quotas.
     """
 
     head: cython.int
     is_reserved: cython.bint
     is_held_up: cython.bint
-    is_given: cython.char[::1]
-
     shortest_first: cython.bint
     announced: Announced
     version: cython.longlong
     stamp: cython.longlong
     refused: cython.longlong[::1]
     long_refused: cython.longlong[::1]
-    place: cython.int[::1]
+    merge: LineMerge
     heap: cython.int[::1]
     num_heap: cython.int
     heap_capacity: cython.int
@@ -81,12 +79,10 @@ class EasyRule(PreemptingRule):
         lines = max(self.lines.num_lines, 1)
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.long_refused = numpy.full(lines, -1, dtype=numpy.int64)
-        self.place = numpy.zeros(lines, dtype=numpy.int32)
-        self.heap_capacity = lines
-        self.heap = numpy.zeros(lines, dtype=numpy.int32)
+        self.merge = LineMerge(self.lines)
+        self.heap_capacity = 0
+        self.heap = numpy.zeros(0, dtype=numpy.int32)
         self.beside = state.free.twin()
-        given = state.num_jobs if state.has_quotas and self.preempts else 0
-        self.is_given = numpy.zeros(max(given, 1), dtype=numpy.int8)
 
     def _grow_heap(self, capacity: int) -> None:
         self.heap = pairs_zeros(2 * capacity, numpy.int32)
@@ -181,12 +177,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _reserve(self, head: cython.int) -> cython.void:
         """Find the shadow, and what is free then beside the head; inf = it never fits."""
-        self._look_for_shadow(head)
-        if self.preempts and self.state.has_quotas:
-            self._take_quota_back()
-
-    @compiled
-    def _look_for_shadow(self, head: cython.int) -> cython.void:
         self.is_reserved = True
         self.stamp += 1
         self.beside.copy_from(self.free)
@@ -200,8 +190,6 @@ class EasyRule(PreemptingRule):
         cap_w: cython.double = self.state.cap_w
         is_now: cython.bint = False
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
-        if self.preempts and self.state.has_quotas:
-            self._see_who_gives_way(head)
         self.last_end = self._last_end(head) if self.state.has_power else self.state.now
         if self.preempts:
             is_now = self._release_below(head)
@@ -268,15 +256,11 @@ class EasyRule(PreemptingRule):
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
         """Return whether a running job is ranked below the head, and so counts as free at once."""
+        key: cython.double
         if not self.preempts:
             return False
-        if self.state.has_quotas:
-            return self.is_given[job]
-        return self._ranks_below(job, head)
-
-    @compiled
-    def _ranks_below(self, job: cython.int, head: cython.int) -> cython.bint:
-        key: cython.double
+        if self.state.has_quotas and not self.state.quotas.may_give_way(head, job):
+            return False
         key = self.preemption.running_key(job)
         return key > self.lines.key[head] or (key == self.lines.key[head] and job > head)
 
@@ -290,28 +274,9 @@ class EasyRule(PreemptingRule):
                 self._release(job)
                 any_is = True
                 if self.state.has_quotas:
-                    self.state.quotas.lift(job)
+                    self.beside.quotas.lift(job)
             job = self.state.following[job]
         return any_is
-
-    @compiled
-    def _see_who_gives_way(self, head: cython.int) -> cython.void:
-        """Note which running jobs rank below the head and may be stopped as far as quotas go."""
-        job: cython.int = self.state.first_running
-        while job >= 0:
-            self.is_given[job] = self._ranks_below(job, head) and self.state.quotas.may_give_way(
-                head, job
-            )
-            job = self.state.following[job]
-
-    @compiled
-    def _take_quota_back(self) -> cython.void:
-        """Let those use their quota again who counted as free at once beside the head."""
-        job: cython.int = self.state.first_running
-        while job >= 0:
-            if self.is_given[job]:
-                self.state.quotas.put(job)
-            job = self.state.following[job]
 
     @compiled
     def _entry(self, block: cython.int, index: cython.int) -> cython.int:
@@ -419,22 +384,22 @@ class EasyRule(PreemptingRule):
         top: cython.int
         line: cython.int
         job: cython.int
-        self.num_heap = 0
+        self.merge.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
-            self.place[line] = 0
+            self.merge.place[line] = 0
             self._offer(line)
-        while self.num_heap > 0 and not self.is_held_up:
-            line = self.heap[0]
-            self._withdraw()
-            job = self._next_job(line)
+        while self.merge.count > 0 and not self.is_held_up:
+            line = self.merge.heap[0]
+            self.merge.pop()
+            job = self.merge.next_of(line)
             if self._may_start(line, job):
                 self.stamp += 1
-                self.lines.remove_at(line, self.lines.begin[line] + self.place[line])
+                self.lines.remove_at(line, self.lines.begin[line] + self.merge.place[line])
                 self.state.begin(job, self.admission.kind)
                 self._go_on_behind(job)
             else:
-                self.place[line] += 1
+                self.merge.place[line] += 1
                 self._offer(line)
 
     @compiled
@@ -442,17 +407,13 @@ class EasyRule(PreemptingRule):
         """Look at the jobs behind one that has just started: what was passed over may fit now."""
         top: cython.int
         line: cython.int
-        self.num_heap = 0
+        self.merge.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
-            self.place[line] = cython.cast(
+            self.merge.place[line] = cython.cast(
                 cython.int, self.lines.place_of(line, job) - self.lines.begin[line]
             )
             self._offer(line)
-
-    @compiled
-    def _next_job(self, line: cython.int) -> cython.int:
-        return self.lines.slab[self.lines.begin[line] + self.place[line]]
 
     @compiled
     def _offer(self, line: cython.int) -> cython.void:
@@ -463,46 +424,20 @@ class EasyRule(PreemptingRule):
         if self.refused[line] == self.free.version and not self.admission.blocks():
             return
         if self.long_refused[line] == self.stamp:
-            while self.place[line] < self.lines.length[line] and not self._is_short(
-                self._next_job(line)
+            while self.merge.place[line] < self.lines.length[line] and not self._is_short(
+                self.merge.next_of(line)
             ):
-                self.place[line] += 1
-        if self.place[line] < self.lines.length[line] and self._next_job(line) == self.head:
-            self.place[line] += 1
+                self.merge.place[line] += 1
+        if (
+            self.merge.place[line] < self.lines.length[line]
+            and self.merge.next_of(line) == self.head
+        ):
+            self.merge.place[line] += 1
             self._offer(line)
             return
-        if self.place[line] >= self.lines.length[line]:
+        if self.merge.place[line] >= self.lines.length[line]:
             return
-        hole: cython.int = self.num_heap
-        parent: cython.int
-        job: cython.int = self._next_job(line)
-        self.num_heap += 1
-        while hole > 0:
-            parent = (hole - 1) >> 1
-            if self.lines.before(self._next_job(self.heap[parent]), job):
-                break
-            self.heap[hole] = self.heap[parent]
-            hole = parent
-        self.heap[hole] = line
-
-    @compiled
-    def _withdraw(self) -> cython.void:
-        """Take the first line off the heap."""
-        self.num_heap -= 1
-        line: cython.int = self.heap[self.num_heap]
-        hole: cython.int = 0
-        child: cython.int = 1
-        while child < self.num_heap:
-            if child + 1 < self.num_heap and self.lines.before(
-                self._next_job(self.heap[child + 1]), self._next_job(self.heap[child])
-            ):
-                child += 1
-            if self.lines.before(self._next_job(line), self._next_job(self.heap[child])):
-                break
-            self.heap[hole] = self.heap[child]
-            hole = child
-            child = 2 * hole + 1
-        self.heap[hole] = line
+        self.merge.push(line)
 
     @compiled
     def _backfill_shortest(self) -> cython.void:

@@ -13,6 +13,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.quota_limits import QuotaLimits
 from windtunnel.kernel.raised import Raised
 from windtunnel.kernel.rows import Rows
 
@@ -29,6 +30,8 @@ class Free:
         place: where the last ``fit`` would put a job.
         raised: what a placement in Python has raised; None = there is none.
         nodes: nodes, or pools.
+        quotas: what queues use of theirs, as `windtunnel.kernel.state` counts it; of runs with
+            quotas.
     """
 
     nodes: cython.int
@@ -38,6 +41,8 @@ class Free:
     changes: cython.longlong
     place: Pairs
     raised: Raised
+    has_quotas: cython.bint
+    quotas: QuotaLimits
 
     def check(self) -> None:
         """Raise what a placement in Python has raised."""
@@ -97,6 +102,8 @@ class Free:
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
+        if self.has_quotas:
+            self.quotas.copy_from(other.quotas)
         self.total = other.total
         self.draws = other.draws
         self.version += 1
@@ -190,8 +197,19 @@ class Free:
         """Return how many holds of a node are for groups that an access set does not have."""
         return 0
 
+    def limit(self, quotas: QuotaLimits) -> None:
+        """Let quotas count what is taken and given here; copies have books of their own."""
+        self.has_quotas, self.quotas = True, quotas
+
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
+        twin: Free = self._twin()
+        if self.has_quotas:
+            twin.limit(self.quotas.twin())
+        return twin
+
+    def _twin(self) -> Free:
+        """Return an equal state without quotas."""
         raise NotImplementedError
 
     # For policies and sources in Python.

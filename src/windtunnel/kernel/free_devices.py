@@ -93,8 +93,7 @@ class FreeDevices(FreeOnNodes):
         self.total = self.state.free
         self.draws = self.version = self.changes = 0
 
-    def twin(self) -> Free:
-        """Return an equal state of the same cluster."""
+    def _twin(self) -> Free:
         twin: FreeDevices = FreeDevices.__new__(FreeDevices)
         twin.nodes = self.nodes
         twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring

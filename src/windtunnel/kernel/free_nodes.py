@@ -95,8 +95,7 @@ class FreeNodes(FreeOnNodes):
         self.chosen = numpy.zeros(self.words, dtype=numpy.int64)
         self.place = Pairs()
 
-    def twin(self) -> Free:
-        """Return an equal state of the same cluster."""
+    def _twin(self) -> Free:
         twin: FreeNodes = FreeNodes.__new__(FreeNodes)
         twin._share(self)
         return twin

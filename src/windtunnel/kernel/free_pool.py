@@ -61,8 +61,7 @@ class FreePool(Free):
         self.draws = self.version = self.changes = 0
         self.place = Pairs()
 
-    def twin(self) -> Free:
-        """Return an equal state of the same cluster."""
+    def _twin(self) -> Free:
         twin: FreePool = FreePool.__new__(FreePool)
         twin.kinds, twin.nodes = self.kinds, self.nodes
         twin.size, twin.constrained = self.size, self.constrained

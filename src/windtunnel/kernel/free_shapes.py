@@ -78,8 +78,7 @@ class FreeShapes(FreeNodes):
         )
         self.constrained = numpy.array([limit is not None for limit in limits], dtype=numpy.int8)
 
-    def twin(self) -> Free:
-        """Return an equal state of the same cluster."""
+    def _twin(self) -> Free:
         twin: FreeShapes = FreeShapes.__new__(FreeShapes)
         twin.shapes, twin.domains = self.shapes, self.domains
         twin.constrained = self.constrained

@@ -41,8 +41,7 @@ class FreeTree(FreeNodes):
         self.tree = placement.tree.place_gpus
         self.raised = Raised()
 
-    def twin(self) -> Free:
-        """Return an equal state of the same cluster."""
+    def _twin(self) -> Free:
         twin: FreeTree = FreeTree.__new__(FreeTree)
         twin.demands, twin.tree, twin.raised = self.demands, self.tree, self.raised
         twin._share(self)

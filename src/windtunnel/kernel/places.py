@@ -10,7 +10,6 @@ import numpy
 
 from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.job_views import view_pairs
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
@@ -32,7 +31,7 @@ def fits_as(
         free.close()
     if found and state.has_power:
         found = state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
-    return found and state.allows(job, kind, free.place)
+    return found and state.allows(free, job, kind, free.place)
 
 
 @cython.final
@@ -54,7 +53,6 @@ class Search:
         given: a policy's own choice.
         kind: as what the job that was looked at last is to be taken.
         spared: what the jobs left out of ``spare`` add to the draw at least, nanowatts.
-        gone: those jobs, under quotas.
     """
 
     state: State
@@ -71,7 +69,6 @@ class Search:
     given: Pairs
     kind: cython.int
     spared: cython.longlong
-    gone: JobList
 
     def __init__(self, state: State, admission: Admission, class_of: numpy.ndarray) -> None:
         self.state, self.free, self.admission = state, state.free, admission
@@ -83,7 +80,6 @@ class Search:
         self.is_plain = False
         self.spare = None
         self.given = Pairs()
-        self.gone = JobList()
 
     @compiled
     def fits(self, job: cython.int) -> cython.bint:
@@ -155,30 +151,10 @@ class Search:
     def fit_as(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
         """Return whether a job fits a free state if it asks for what a kind does.
 
-        The power and the quota of those that `without` left out last count as free in its copy.
+        The power of those that `without` left out last counts as free in its copy.
         """
-        found: cython.bint
         self.kind = kind
-        self._lift(free)
-        found = fits_as(self.state, free, job, kind, self._spared(free))
-        self._put(free)
-        return found
-
-    @compiled
-    def _lift(self, free: Free) -> cython.void:
-        """Let the quota of those left out of a free state be free for now."""
-        at: cython.int
-        if self.state.has_quotas and free is not self.free:
-            for at in range(self.gone.count):
-                self.state.quotas.lift(self.gone.job[at])
-
-    @compiled
-    def _put(self, free: Free) -> cython.void:
-        """Undo `_lift`."""
-        at: cython.int
-        if self.state.has_quotas and free is not self.free:
-            for at in range(self.gone.count):
-                self.state.quotas.put(self.gone.job[at])
+        return fits_as(self.state, free, job, kind, self._spared(free))
 
     @compiled
     def given_fits(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
@@ -195,11 +171,7 @@ class Search:
         if found and self.state.has_power:
             floor = self.state.power.floor_of(job, self.given, 0, self.given.count)
             found = floor <= self.state.spare() + self._spared(free)
-        if found and self.state.has_quotas:
-            self._lift(free)
-            found = self.state.allows(job, kind, self.given)
-            self._put(free)
-        return found
+        return found and self.state.allows(free, job, kind, self.given)
 
     @compiled
     def _spared(self, free: Free) -> cython.longlong:
@@ -220,13 +192,13 @@ class Search:
             self.spare = self.free.twin()
         self.spare.copy_from(self.free)
         self.spared = 0
-        self.gone.count = 0
         gone = dict.fromkeys(jobs)
         for number in gone:
             job = number
             if self.state.status[job] != STATE_RUNNING:
                 continue
-            self.gone.add(job)
+            if self.state.has_quotas:
+                self.spare.quotas.lift(job)
             if self.state.has_power:
                 self.spared += self.state.power.floor[job]
             mate = self.state.mate[job] if self.state.has_mates else -1

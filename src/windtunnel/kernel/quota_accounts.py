@@ -26,6 +26,7 @@ class QuotaAccounts:
         queues, flavors: how many there are.
         has: whether a queue has quota of a flavor, shape (cells,).
         nominal, kept, limit, usage: of each cell; limit -1 = none.
+        num_borrowing: cells of which more is used than the nominal quota.
         pool: what a cohort's queues put in less what they take out, by cohort and flavor.
         lendable: what the queues of a cohort put in, of all flavors.
         cohort: of each queue; -1 = none.
@@ -45,6 +46,7 @@ class QuotaAccounts:
     kept: cython.longlong[::1]
     limit: cython.longlong[::1]
     usage: cython.longlong[::1]
+    num_borrowing: cython.int
     pool: cython.longlong[::1]
     lendable: cython.longlong[::1]
     cohort: cython.int[::1]
@@ -67,6 +69,7 @@ class QuotaAccounts:
         self.kept = numpy.ascontiguousarray(order.kept.reshape(-1))
         self.limit = numpy.ascontiguousarray(order.limit.reshape(-1))
         self.usage = numpy.zeros(cells, dtype=numpy.int64)
+        self.num_borrowing = 0
         self.cohort = numpy.ascontiguousarray(order.cohort, dtype=numpy.int32)
         self.weight = numpy.ascontiguousarray(order.weight)
         cohorts = int(order.cohort.max(initial=-1)) + 1
@@ -89,6 +92,31 @@ class QuotaAccounts:
         priority = numpy.asarray(self.priority)
         self.held = Lines(cells, cell_of, priority, is_sorted=True, second=self.admitted)
 
+    def twin(self) -> QuotaAccounts:
+        """Return accounts of the same queues and jobs, with a usage of their own."""
+        twin: QuotaAccounts = QuotaAccounts.__new__(QuotaAccounts)
+        twin.queues, twin.flavors, twin.admissions = self.queues, self.flavors, self.admissions
+        twin.has, twin.nominal, twin.kept, twin.limit = (
+            self.has, self.nominal, self.kept, self.limit,
+        )  # fmt: skip
+        twin.lendable, twin.cohort, twin.weight = self.lendable, self.cohort, self.weight
+        twin.first_member, twin.member = self.first_member, self.member
+        twin.amount, twin.priority, twin.flavor_of = self.amount, self.priority, self.flavor_of
+        twin.held, twin.admitted = self.held, self.admitted
+        twin.num_borrowing = self.num_borrowing
+        twin.usage, twin.pool = numpy.array(self.usage), numpy.array(self.pool)
+        return twin
+
+    @compiled
+    def copy_from(self, other: QuotaAccounts) -> cython.void:
+        """Let as much be used as in others of the same queues."""
+        at: cython.int
+        self.num_borrowing = other.num_borrowing
+        for at in range(self.queues * self.flavors):
+            self.usage[at] = other.usage[at]
+        for at in range(cython.cast(cython.int, self.pool.shape[0])):
+            self.pool[at] = other.pool[at]
+
     @compiled
     def cell(self, queue: cython.int, flavor: cython.int) -> cython.int:
         """Return the number of a queue's account of a flavor."""
@@ -99,7 +127,9 @@ class QuotaAccounts:
         """Let a queue use so much more of a flavor."""
         cell: cython.int = self.cell(queue, flavor)
         drawn: cython.longlong = self._draws(cell)
+        self.num_borrowing -= self.usage[cell] > self.nominal[cell]
         self.usage[cell] += amount
+        self.num_borrowing += self.usage[cell] > self.nominal[cell]
         if self.cohort[queue] >= 0:
             self.pool[self.cohort[queue] * self.flavors + flavor] -= self._draws(cell) - drawn
 

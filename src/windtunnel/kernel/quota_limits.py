@@ -63,6 +63,21 @@ class QuotaLimits:
         self.binds, self.resizes, self.blocks = binds, resizes, blocks
         self.per_unit = per_unit
 
+    def twin(self) -> QuotaLimits:
+        """Return books of the same jobs, in which others may use quota for trial."""
+        twin: QuotaLimits = QuotaLimits.__new__(QuotaLimits)
+        twin.accounts = self.accounts.twin()
+        twin.lines, twin.queues, twin.flavor = self.lines, self.queues, self.flavor
+        twin.kinds, twin.flavor_of, twin.amount = self.kinds, self.flavor_of, self.amount
+        twin.binds, twin.resizes, twin.blocks = self.binds, self.resizes, self.blocks
+        twin.per_unit = self.per_unit
+        return twin
+
+    @compiled
+    def copy_from(self, other: QuotaLimits) -> cython.void:
+        """Let the same quota be used as in other books."""
+        self.accounts.copy_from(other.accounts)
+
     # What quotas allow.
 
     @compiled
@@ -134,11 +149,14 @@ class QuotaLimits:
 
         It is of the same queue, or of one that uses more than its nominal quota.
         """
-        if self.queues[running] == self.queues[job]:
-            return True
-        if self.accounts.flavor_of[running] < 0:
-            return False
-        return self.accounts.borrows(self.queues[running], self.accounts.flavor_of[running])
+        return self.queues[running] == self.queues[job] or self.borrows(
+            running, self.accounts.flavor_of[running]
+        )
+
+    @compiled
+    def borrows(self, job: cython.int, flavor: cython.int) -> cython.bint:
+        """Return whether a job's queue uses more than its nominal quota of a flavor."""
+        return flavor >= 0 and self.accounts.borrows(self.queues[job], flavor)
 
     # The books.
 

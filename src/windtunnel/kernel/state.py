@@ -220,6 +220,8 @@ class State:
         self.has_power = self.power is not None
         self.quotas = features.get("quotas")
         self.has_quotas = self.quotas is not None
+        if self.has_quotas:
+            self.free.limit(self.quotas)
         self.counts_nodes = bool(features.get("counts_nodes"))
         self.users = numpy.zeros(
             self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32
@@ -381,11 +383,11 @@ class State:
         return units * self.quotas.per_unit
 
     @compiled
-    def allows(self, job: cython.int, kind: cython.int, pairs: Pairs) -> cython.bint:
-        """Return whether a job's quota suffices for it on a place as a kind."""
+    def allows(self, free: Free, job: cython.int, kind: cython.int, pairs: Pairs) -> cython.bint:
+        """Return whether a job's quota in a free state suffices for it on a place as a kind."""
         if not self.has_quotas:
             return True
-        return self.quotas.allows(
+        return free.quotas.allows(
             job,
             self.quotas.flavor_on(pairs, 0, pairs.count),
             self._quota_asked(job, kind, pairs, 0, pairs.count),
@@ -592,13 +594,46 @@ class State:
 
     @compiled
     def give_place(self, free: Free, job: cython.int) -> cython.void:
-        """Give what a running job holds back to a free state of this cluster."""
+        """Give what a running job holds back to a free state of this cluster, but its quota."""
         stay: cython.int = self.stay[job]
         free.give(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
 
     @compiled
+    def give_all(self, free: Free, job: cython.int) -> cython.void:
+        """Give what a running job holds back to a free state of this cluster."""
+        self.give_place(free, job)
+        if self.has_quotas:
+            free.quotas.lift(job)
+
+    @compiled
+    def take_all(self, free: Free, job: cython.int) -> cython.void:
+        """Undo `give_all`."""
+        self.take_place(free, job)
+        if self.has_quotas:
+            free.quotas.put(job)
+
+    @compiled
+    def try_out(
+        self,
+        free: Free,
+        job: cython.int,
+        kind: cython.int,
+        pairs: Pairs,
+        begin: cython.longlong,
+        end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:
+        """Take (1) what a job would hold as a kind from a free state, or give it back (-1)."""
+        if sign > 0:
+            free.take(kind, pairs, begin, end)
+        else:
+            free.give(kind, pairs, begin, end)
+        if self.has_quotas:
+            free.quotas.try_out(job, self.quotas.flavor_on(pairs, begin, end), sign)
+
+    @compiled
     def take_place(self, free: Free, job: cython.int) -> cython.void:
-        """Take what a running job holds from a free state of this cluster."""
+        """Undo `give_place`."""
         stay: cython.int = self.stay[job]
         free.take(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
 

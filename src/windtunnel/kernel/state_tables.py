@@ -111,7 +111,7 @@ class StateTables:
             pairs.add(node, grant)
         if self.state.has_quotas:
             self.state.quotas.lift(job)
-            allowed = self.state.allows(job, self.state.held_kind[job], pairs)
+            allowed = self.state.allows(self.state.free, job, self.state.held_kind[job], pairs)
             self.state.quotas.put(job)
         if not self.state.has_power or not allowed:
             return allowed

@@ -100,7 +100,6 @@ class OnKernel:
                 hopeless.add(line)
                 continue
             needed |= {node: None for node, _ in where if node in nodes}
-        run.admission.forget_taken()
         return list(needed)
 
     def floor_sum(self) -> int:
