@@ -16,17 +16,20 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_list import JobList
+from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.powered_search import PoweredSearch
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
+from windtunnel.kernel.promise_limits import PromiseLimits
 from windtunnel.kernel.promise_search import PromiseSearch
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
 from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.risen import Risen
 from windtunnel.kernel.rises import Rises
-from windtunnel.kernel.state import STATE_WAITING, State
+from windtunnel.kernel.state import State
+from windtunnel.kernel.unpromised import Unpromised
 
 
 @cython.final
@@ -52,11 +55,12 @@ class ConservativeRule(PreemptingRule):
         running: jobs whose hold is entered.
         stay_of: the stay that it is for.
         known_end: when they were expected to end.
-        fresh: jobs to be promised a start for the first time.
+        limits: who may be promised a start.
+        unpromised: who is to be promised one.
+        merge: goes along the queue.
         has_fallen: somewhere there is less capacity.
         lossy: the nodes for which that is so.
         is_late: somebody runs on past an expected end.
-        is_held_up: jobs behind one that waits for quota, where quotas are to block.
     """
 
     announced: Announced
@@ -66,6 +70,9 @@ class ConservativeRule(PreemptingRule):
     on: NodeSteps
     risen: Risen
     rises: Rises
+    limits: PromiseLimits
+    unpromised: Unpromised
+    merge: LineMerge
     is_pool: cython.bint
     withholds: cython.bint
     num_nodes: cython.int
@@ -74,7 +81,6 @@ class ConservativeRule(PreemptingRule):
     stay_of: cython.int[::1]
     known_end: cython.double[::1]
     seen_stays: cython.int
-    fresh: JobList
     some: JobList
     broken: JobList
     is_begun: cython.bint
@@ -85,7 +91,6 @@ class ConservativeRule(PreemptingRule):
     seen_calls: cython.longlong
     refused: cython.longlong[::1]
     lacked: cython.char[::1]
-    is_held_up: cython.char[::1]
 
     def __init__(
         self,
@@ -110,8 +115,11 @@ class ConservativeRule(PreemptingRule):
         self.profile, self.on = self.promises.profile, self.promises.on
         self.risen = Risen(search)
         self.rises = self.risen.rises
+        self.limits = PromiseLimits(self.promises)
+        self.unpromised = Unpromised(self.limits)
+        self.merge = LineMerge(self.lines)
         count = max(state.num_jobs, 1)
-        self.running, self.fresh = JobList(), JobList()
+        self.running = JobList()
         self.some, self.broken = JobList(), JobList()
         self.stay_of = numpy.full(count, -1, dtype=numpy.int32)
         self.known_end = numpy.zeros(count)
@@ -119,15 +127,6 @@ class ConservativeRule(PreemptingRule):
         lines = max(self.lines.num_lines, 1) if state.has_power else 1
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.lacked = numpy.zeros(lines, dtype=numpy.int8)
-        blocked = state.has_quotas and state.quotas.blocks
-        self.is_held_up = numpy.zeros(count if blocked else 1, dtype=numpy.int8)
-
-    @compiled
-    def came(self, job: cython.int) -> cython.void:
-        """Note that a job waits."""
-        self.fresh.add(job)
-        if self.preempts:
-            self.preemption.came(job)
 
     @compiled
     def decide(self) -> cython.void:
@@ -141,18 +140,18 @@ class ConservativeRule(PreemptingRule):
         self._look(changes)
         if self.has_fallen:
             self._break()
-        if self.state.has_quotas:
-            self._keep_within_quotas()
-        else:
-            self._promise_and_start()
+        while self._promise_and_start():
+            pass  # under quotas each start may use up what others need
         self.seen_changes = self.free.changes
         self.seen_calls = self.announced.calls
         self._set_alarm()
 
     @compiled
     def _promise_and_start(self) -> cython.bint:
-        """Promise, and start who is due; return whether anybody was started, or was not let."""
+        """Promise, and start who is due; return whether quotas may matter to others then."""
         stays: cython.int = self.state.num_stays
+        if self.state.has_quotas:
+            self._keep_within_quotas()
         self._promise_broken()
         if self.rises.everywhere:
             self._improve_all()
@@ -160,84 +159,51 @@ class ConservativeRule(PreemptingRule):
             self.risen.improve()
         self.rises.clear()
         self._promise_fresh()
-        if self.state.has_power or self.state.has_quotas:
+        if self.state.has_power or self.admission.blocks():
             self._start_in_order()
         else:
             self._start_due()
-        return self.state.num_stays > stays or self.rises.count > 0
+        self.seen_stays = self.state.num_stays
+        return self.state.has_quotas and (self.state.num_stays > stays or self.rises.count > 0)
 
     # Quotas.
 
     @compiled
     def _keep_within_quotas(self) -> cython.void:
-        """Promise and start until nobody else may: each start may use up what others need.
-
-        Who has to wait for quota holds no promise.
-        """
-        is_on: cython.bint = True
-        while is_on:
-            self._hold_up()
-            self._lift_beyond_quotas()
-            if self.state.quotas.binds or (self.rises.count > 0 and self.state.has_power):
-                # A job may be bound to a type for want of another's quota, which anybody may give
-                # back, also one who was expected to; and rises say nothing of power.
-                self.rises.everywhere = True
-            is_on = self._promise_and_start()
-            if is_on:
-                self._look_at_waiting()
-
-    @compiled
-    def _hold_up(self) -> cython.void:
-        """See who stands behind a job that waits for quota, where that holds up the others."""
-        line: cython.int
-        cell: cython.longlong
-        at: cython.int
-        is_behind: cython.bint = False
-        if not self.state.quotas.blocks:
-            return
-        self.some.count = 0
-        for line in range(self.lines.num_lines):
-            for cell in range(
-                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
-            ):
-                self.some.add(self.lines.slab[cell])
-        self.some.sort(self.lines)
-        for at in range(self.some.count):
-            self.is_held_up[self.some.job[at]] = is_behind
-            is_behind = is_behind or not self.state.quotas.admits(self.some.job[at])
-
-    @compiled
-    def _may_be_promised(self, job: cython.int) -> cython.bint:
-        """Return whether quotas let a waiting job be promised a start."""
-        if not self.state.has_quotas:
-            return True
-        if self.state.quotas.blocks and self.is_held_up[job]:
-            return False
-        return self.state.quotas.admits(job)
-
-    @compiled
-    def _may_keep(self, job: cython.int) -> cython.bint:
-        """Return whether quotas let a job keep its promise: on the GPU type that it is bound to."""
-        if not self._may_be_promised(job):
-            return False
-        if not self.state.quotas.binds or self.state.quotas.accounts.amount[job] == 0:
-            return True
-        return self.promises.what[job] == PROMISE_MADE and self.state.quotas.allows_kind(
-            job, self.state.kind[job]
-        )
-
-    @compiled
-    def _lift_beyond_quotas(self) -> cython.void:
         """Lift the promises of those whose quota does not suffice; some are promised anew."""
         at: cython.int
         job: cython.int
-        self._gather()
+        self.limits.see_first_over()
+        self._gather_beyond_quotas()
         for at in range(self.some.count):
             job = self.some.job[at]
-            if not self._may_keep(job):
-                self._let_go(job)
-                if self._may_be_promised(job):
-                    self.broken.add(job)
+            self._let_go(job)
+            if self.limits.may_be_promised(job):
+                self.broken.add(job)
+        if self.state.quotas.binds or (self.rises.count > 0 and self.state.has_power):
+            # A job may be bound to a type for want of another's quota, which anybody may give
+            # back, also one who was expected to; and rises say nothing of power.
+            self.rises.everywhere = True
+
+    @compiled
+    def _gather_beyond_quotas(self) -> cython.void:
+        """Write those into ``some`` whose quota does not suffice for their promise."""
+        top: cython.int
+        line: cython.int
+        cell: cython.longlong
+        job: cython.int
+        self.some.count = 0
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            if self.promises.promised_in[line] == 0 or self.limits.may_all_keep(line):
+                continue
+            for cell in range(
+                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
+            ):
+                job = self.lines.slab[cell]
+                if self.promises.what[job] != PROMISE_NONE and not self.limits.may_keep(job):
+                    self.some.add(job)
+        self.some.sort(self.lines)
 
     # What has happened since the last decision.
 
@@ -258,10 +224,9 @@ class ConservativeRule(PreemptingRule):
             self._look_at_stays()
             self._look_at_late()
             self._look_at_due()
-            self._look_at_waiting()
         else:
+            self._let_go_of_started()
             self._forget_running()
-            self._look_at_waiting()
             self._begin_anew()
 
     @compiled
@@ -309,8 +274,6 @@ class ConservativeRule(PreemptingRule):
             self.running.job[at] = self.running.job[self.running.count]
             self.rises.note(job, self.state.now, self.promises.stop[job], -1)
             self.promises.end_hold(job)
-            if self.state.status[job] == STATE_WAITING:
-                self.fresh.add(job)
 
     @compiled
     def _expect(self, job: cython.int, end: cython.double) -> cython.void:
@@ -338,19 +301,25 @@ class ConservativeRule(PreemptingRule):
         """Enter what jobs hold that others than this rule have begun."""
         stay: cython.int
         job: cython.int
+        self._let_go_of_started()
         for stay in range(self.seen_stays, self.state.num_stays):
             job = self.state.stay_job[stay]
-            if (
-                self.promises.what[job] != PROMISE_NONE
-                and self.state.stay[job] != self.stay_of[job]
-            ):
-                self._let_go(job)
             if self.state.stay[job] != stay:
                 continue
             self.promises.hold(job, self.state.expected[job], False)
             self._run(job)
             self._lose(job)
         self.seen_stays = self.state.num_stays
+
+    @compiled
+    def _let_go_of_started(self) -> cython.void:
+        """Lift the promises of jobs that others than this rule have begun."""
+        stay: cython.int
+        job: cython.int
+        for stay in range(self.seen_stays, self.state.num_stays):
+            job = self.state.stay_job[stay]
+            if self.promises.what[job] == PROMISE_MADE or self.promises.what[job] == PROMISE_NEVER:
+                self._let_go(job)
 
     @compiled
     def _let_go(self, job: cython.int) -> cython.void:
@@ -439,41 +408,6 @@ class ConservativeRule(PreemptingRule):
             self.has_fallen = True
             self.lossy[node] = True
 
-    @compiled
-    def _look_at_waiting(self) -> cython.void:
-        """See who waits without a promise, and whose promise is of no use any more."""
-        at: cython.int
-        line: cython.int
-        cell: cython.longlong
-        job: cython.int
-        kept: cython.int = 0
-        self.fresh.sort(self.lines)
-        for at in range(self.fresh.count):
-            job = self.fresh.job[at]
-            if self.state.status[job] == STATE_WAITING and self.promises.what[job] == PROMISE_NONE:
-                self.fresh.job[kept] = job
-                kept += 1
-        self.fresh.count = kept
-        if not self.state.has_quotas and kept + self.promises.num_promised == self.lines.count:
-            return  # each that waits has a promise, or is to have one; under quotas not so
-        self.fresh.count = 0
-        at = 0
-        while at < self.promises.queue.count:
-            job = self.promises.queue.job[at]
-            if self.state.status[job] != STATE_WAITING:
-                self._let_go(job)
-                at = 0
-            else:
-                at += 1
-        for line in range(self.lines.num_lines):
-            for cell in range(
-                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
-            ):
-                job = self.lines.slab[cell]
-                if self.promises.what[job] == PROMISE_NONE:
-                    self.fresh.add(job)
-        self.fresh.sort(self.lines)
-
     # The profile from nothing.
 
     @compiled
@@ -484,8 +418,6 @@ class ConservativeRule(PreemptingRule):
         for at in range(self.running.count):
             job = self.running.job[at]
             self.promises.what[job] = PROMISE_NONE
-            if self.state.status[job] == STATE_WAITING:
-                self.fresh.add(job)
         self.running.count = 0
 
     @compiled
@@ -601,7 +533,7 @@ class ConservativeRule(PreemptingRule):
                     self.broken.add(self.some.job[at])
         self.broken.sort(self.lines)
         for at in range(self.broken.count):
-            if self._may_be_promised(self.broken.job[at]):
+            if self.limits.may_be_promised(self.broken.job[at]):
                 self.search.promise(self.broken.job[at])
         self.broken.count = 0
 
@@ -629,36 +561,37 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _gather(self) -> cython.void:
         """Write all that have a promise into ``some``, in the queue's order."""
+        top: cython.int
         line: cython.int
-        cell: cython.longlong
         job: cython.int
         self.some.count = 0
-        for line in range(self.lines.num_lines):
-            for cell in range(
-                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
-            ):
-                job = self.lines.slab[cell]
-                if self.promises.what[job] != PROMISE_NONE:
-                    self.some.add(job)
-        self.some.sort(self.lines)
+        self.merge.count = 0
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            if self.promises.promised_in[line] > 0:
+                self.merge.place[line] = 0
+                self.merge.push(line)
+        while self.merge.count > 0:
+            job = self.merge.pass_first()
+            if self.promises.what[job] != PROMISE_NONE:
+                self.some.add(job)
 
     # New promises, and starts.
 
     @compiled
     def _promise_fresh(self) -> cython.void:
         """Promise those a start who have none."""
-        at: cython.int
         job: cython.int
-        for at in range(self.fresh.count):
-            job = self.fresh.job[at]
-            if self._may_be_promised(job):
-                self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
-                self.search.promise(job)
-        self.fresh.count = 0
+        self.unpromised.begin()
+        while self.unpromised.goes_on():
+            job = self.unpromised.pass_first()
+            self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
+            self.search.promise(job)
+            self.unpromised.note_promise(job)
 
     @compiled
     def _start_due(self) -> cython.void:
-        """Start those who were promised to by now."""
+        """Start those who were promised to by now, as far as quotas let them."""
         at: cython.int
         job: cython.int
         self.some.count = 0
@@ -668,8 +601,12 @@ class ConservativeRule(PreemptingRule):
             self.some.add(job)
         self.some.sort(self.lines)
         for at in range(self.some.count):
-            self._start(self.some.job[at])
-        self.seen_stays = self.state.num_stays
+            job = self.some.job[at]
+            if self.limits.may_keep(job):
+                self._start(job)
+            else:
+                self.rises.note(job, self.promises.start[job], self.promises.stop[job], -1)
+                self.promises.end_hold(job)
 
     @compiled
     def _start(self, job: cython.int) -> cython.void:
@@ -687,9 +624,9 @@ class ConservativeRule(PreemptingRule):
 
     @compiled
     def _start_in_order(self) -> cython.void:
-        """Start those who were promised to by now, one after the other, as far as quotas let them.
+        """Do what `_start_due` does where one may hold up others, or have power alone to wait for.
 
-        Notes whether another waits for power alone.
+        Notes whether anybody does that.
         """
         at: cython.int
         job: cython.int
@@ -698,16 +635,15 @@ class ConservativeRule(PreemptingRule):
             job = self.some.job[at]
             if self.admission.blocks() and self.admission.is_over(job):
                 self._let_go(job)
-                break
+                return
             if self.promises.start[job] > self.state.now:
                 if self.state.has_power:
                     self._note_capped(job)
-            elif self.state.has_quotas and not self._may_keep(job):
-                self._let_go(job)
-            else:
+            elif self.limits.may_keep(job):
                 self.promises.keep(job)
                 self._start(job)
-        self.seen_stays = self.state.num_stays
+            else:
+                self._let_go(job)
 
     @compiled
     def _note_capped(self, job: cython.int) -> cython.void:

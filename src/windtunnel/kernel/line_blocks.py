@@ -102,6 +102,8 @@ class LineBlocks:
             self.first_block[line] = block + 1
             self.first_reach[line] = reach + 1
             self.most_span[line] = PROMISE_LEAST
+            if self.promises.promised_in[line] == 0:
+                continue  # nobody of it is looked at
             for at in range(self.lines.length[line]):
                 if at & ((1 << BLOCKS_JOBS) - 1) == 0:
                     block += 1

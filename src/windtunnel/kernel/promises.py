@@ -50,8 +50,8 @@ class Promises:
         queue: jobs with a promised start.
         starts: those of them that go on one node, by node and start.
         places: place of each job, and behind it what that takes of a row.
-        num_promised: jobs with a promise, those that never start included.
-        num_never: these.
+        promised_in: jobs of each line with a promise, those that never start included.
+        num_never: these, of all lines.
     """
 
     state: State
@@ -59,7 +59,7 @@ class Promises:
     on: NodeSteps
     queue: JobHeap
     starts: NodeTimes
-    num_promised: cython.int
+    promised_in: cython.int[::1]
     num_never: cython.int
     what: cython.char[::1]
     start: cython.double[::1]
@@ -89,6 +89,7 @@ class Promises:
         self.queue = JobHeap(state.num_jobs)
         self.starts = NodeTimes(num_nodes)
         count = max(state.num_jobs, 1)
+        self.promised_in = numpy.zeros(max(state.lines.num_lines, 1), dtype=numpy.int32)
         self.what = numpy.zeros(count, dtype=numpy.int8)
         self.start, self.stop = numpy.zeros(count), numpy.zeros(count)
         self.span = numpy.zeros(count)
@@ -159,7 +160,7 @@ class Promises:
     @compiled
     def enter(self, job: cython.int, start: cython.double) -> cython.void:
         """Promise a job its noted place from ``start`` (s) on; inf = never."""
-        self.num_promised += 1
+        self.promised_in[self.state.lines.line_of[job]] += 1
         self.start[job] = start
         if start == ENDLESS:
             self.what[job] = PROMISE_NEVER
@@ -184,7 +185,7 @@ class Promises:
     @compiled
     def lift(self, job: cython.int) -> cython.void:
         """Take a promise back; the place stays noted."""
-        self.num_promised -= 1
+        self.promised_in[self.state.lines.line_of[job]] -= 1
         if self.what[job] == PROMISE_MADE:
             self._unqueue(job)
             self._lift_from_now(job)
@@ -198,7 +199,7 @@ class Promises:
             job = self.queue.job[0]
             self.queue.remove(job)
             self.what[job] = PROMISE_NONE
-            self.num_promised -= 1
+            self.promised_in[self.state.lines.line_of[job]] -= 1
         self.starts.clear()
         self.profile.clear()
 
@@ -215,7 +216,7 @@ class Promises:
     @compiled
     def keep(self, job: cython.int) -> cython.void:
         """Let a promise be what a running job holds until it is expected to end."""
-        self.num_promised -= 1
+        self.promised_in[self.state.lines.line_of[job]] -= 1
         self._unqueue(job)
         self.what[job] = PROMISE_KEPT
 

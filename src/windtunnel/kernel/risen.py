@@ -127,7 +127,7 @@ class Risen:
             return
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
-            if self._is_for(rise, line):
+            if self.promises.promised_in[line] > 0 and self._is_for(rise, line):
                 self._seek(rise, line, self.rises.round, self.rises.origin[rise])
 
     @compiled

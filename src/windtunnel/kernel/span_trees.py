@@ -108,6 +108,8 @@ class SpanTrees:
         cell: cython.longlong
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
+            if self.promises.promised_in[line] == 0:
+                continue
             for cell in range(
                 self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
             ):
