@@ -15,7 +15,8 @@ Facts that make it fast:
 
 Under quotas jobs of the same queue give way, and those of queues that use more than their nominal
 quota: these first, until their queue does so no more. A job that waits for quota although all of
-them were gone is passed over, or holds up those behind it (``blocking_limits``).
+them were gone is passed over, or holds up those behind it (``blocking_limits``). ``stamp`` rises,
+too, when a queue begins to borrow more, as more of its jobs may give way then.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ import cython
 import numpy
 
 from windtunnel.kernel.admission import Admission
-from windtunnel.kernel.feasible_nodes import VictimsOnNodes
-from windtunnel.kernel.free_nodes import FreeNodes
-from windtunnel.kernel.free_tree import FreeTree
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.preemption import Preemption, preemption_longer
-from windtunnel.kernel.ranked import RANKED_CAPACITY
+from windtunnel.kernel.prospects import Prospects
 from windtunnel.kernel.state import State
+from windtunnel.kernel.victims_in_turn import VictimsInTurn
 
 
 @cython.final
@@ -46,17 +45,20 @@ class Feasible(Preemption):
     Attributes:
         halted: jobs that this walk has stopped, by rank; those that ``is_stopped`` has still are.
         next_halted: the first of them whose turn has not come.
+        in_turn: who is asked to give way.
+        prospects: what is known of a job before anybody is.
         places: where chosen jobs go, from ``chosen_begin`` on each.
         needed: how many must be given back at least before a job fits.
         spare: nanowatts that a job may add to the draw.
         refused: job of each line that was refused when ``stamp`` was ``refused_stamp``.
         out: number of the last walk in which a line was refused.
         seen_starts: stays begun before the last walk.
+        has_dropped: that walk has stopped somebody.
     """
 
     sums_hold: cython.bint
-    has_victims: cython.bint
-    victims: VictimsOnNodes
+    in_turn: VictimsInTurn
+    prospects: Prospects
     is_stopped: cython.char[::1]
     halted: cython.int[::1]
     halted_key: cython.double[::1]
@@ -79,6 +81,7 @@ class Feasible(Preemption):
     walks: cython.longlong
     version: cython.longlong
     seen_starts: cython.int
+    has_dropped: cython.bint
 
     def __init__(
         self,
@@ -93,12 +96,8 @@ class Feasible(Preemption):
         self.sums_hold = sums_hold
         self.is_stopped = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
         self.places = Pairs()
-        self.has_victims = isinstance(state.free, FreeNodes) and not isinstance(
-            state.free, FreeTree
-        )
-        self.victims = None
-        if self.has_victims:
-            self.victims = VictimsOnNodes(state, state.free, self.ranks, self.is_stopped)
+        self.in_turn = VictimsInTurn(state, self.ranks, self.is_stopped)
+        self.prospects = Prospects(state, self.in_turn)
         lines = max(self.lines.num_lines, 1)
         self.refused = numpy.full(lines, -1, dtype=numpy.int32)
         self.refused_stamp = numpy.full(lines, -1, dtype=numpy.int64)
@@ -131,8 +130,7 @@ class Feasible(Preemption):
     @compiled
     def began(self, job: cython.int) -> cython.void:
         """Note where a job runs that has begun a stay."""
-        if self.has_victims:
-            self.victims.note(job)
+        self.prospects.began(job)
 
     # The walk.
 
@@ -160,6 +158,7 @@ class Feasible(Preemption):
         self._carry_out()
         self._remember()
         self.version = self.free.version
+        self.has_dropped = self.num_dropped > 0
         self.end_walk()
         return first
 
@@ -168,9 +167,26 @@ class Feasible(Preemption):
         """Return whether a job that was refused may fit now."""
         if not self.steady or self.version != self.free.version or self.has_leapt():
             return True
-        if self.state.has_quotas and self.seen_starts != self.state.num_stays:
-            return True  # who started since may have let its queue borrow, and so give way
+        if self.state.has_quotas and self._may_lend_more():
+            return True
         return not self._is_about_places()
+
+    @compiled
+    def _may_lend_more(self) -> cython.bint:
+        """Return whether quotas may let somebody give way who did not, or use less.
+
+        So it is where a queue borrows of which a job has started since the last walk, or where
+        that walk stopped one.
+        """
+        stay: cython.int
+        job: cython.int
+        if self.has_dropped:
+            return True
+        for stay in range(self.seen_starts, self.state.num_stays):
+            job = self.state.stay_job[stay]
+            if self.state.quotas.borrows(job, self.state.quotas.accounts.flavor_of[job]):
+                return True
+        return False
 
     @compiled
     def _is_about_places(self) -> cython.bint:
@@ -189,11 +205,7 @@ class Feasible(Preemption):
         """
         if not self.admission.is_plain and (self.admission.lacks_power or self.admission.by_job):
             return False
-        if self.state.has_quotas:
-            return False  # not everybody who ranks below it gives way
-        if not self.has_victims or (self.state.has_access and self.state.access[job] > 0):
-            return False
-        return self.victims.tells(self.state.kind[job])
+        return self.prospects.tells(job)
 
     @compiled
     def _remember(self) -> cython.void:
@@ -246,39 +258,28 @@ class Feasible(Preemption):
         self, line: cython.int, job: cython.int, key: cython.double, past_refused: cython.bint
     ) -> cython.bint:
         """Return whether a refused job would wait for quota though all gave way that may."""
-        place: cython.int
-        index: cython.int
-        number: cython.int
-        victim: cython.int
-        found: cython.bint
         if past_refused and not self.state.quotas.blocks:
             return False  # which makes no difference then
         if self.out[line] == self.walks and not past_refused:
             return True  # as the one before it in its line
+        return self._lacks_quota(job, key)
+
+    @compiled
+    def _lacks_quota(self, job: cython.int, key: cython.double) -> cython.bint:
+        """Return whether a job's quota does not suffice without all who may give way as it is."""
+        if not self.state.has_quotas or self.state.quotas.admits(job):
+            return False
+        if self.prospects.quotas.is_known_over(job, key, self.stamp):
+            return True
+        self._stand_at(job, key)
+        return self.prospects.quotas.is_over(job, key, self.stamp)
+
+    @compiled
+    def _stand_at(self, job: cython.int, key: cython.double) -> cython.void:
+        """Let the walk in ``ranks`` stand before those ranked below a job."""
         self.see_ranks()
         self.ranks.begin_walk(self.shift())
         self.ranks.pass_before(key, job)
-        self.num_given = 0
-        for place in range(self.ranks.at_place, self.ranks.used):
-            number = self.ranks.block[place]
-            for index in range(
-                self.ranks.at_index if place == self.ranks.at_place else 0,
-                self.ranks.length[number],
-            ):
-                victim = self.ranks.job[number * RANKED_CAPACITY + index]
-                if not self.is_stopped[victim] and self._may_give_way(job, victim):
-                    self._note_given(victim)
-        for index in range(self.num_given):
-            self.state.quotas.lift(self.given[index])
-        found = not self.state.quotas.admits(job)
-        for index in range(self.num_given):
-            self.state.quotas.put(self.given[index])
-        return found
-
-    @compiled
-    def _may_give_way(self, job: cython.int, victim: cython.int) -> cython.bint:
-        """Return whether a running job that ranks lower may be stopped for another."""
-        return not self.state.has_quotas or self.state.quotas.may_give_way(job, victim)
 
     @compiled
     def _next_stopped(self) -> cython.int:
@@ -347,22 +348,13 @@ class Feasible(Preemption):
             self.spare -= self.admission.floor(self.free, job)
         self.choose(job)
         self.places.extend(self.free.place, 0, self.free.place.count)
-        self.free.take(self.admission.kind, self.places, begin, self.places.count)
-        if self.state.has_quotas:
-            self._try_quota(job, begin, self.places.count, 1)
-            self.stamp += 1  # its queue may borrow now, and so give way
-
-    @compiled
-    def _try_quota(
-        self,
-        job: cython.int,
-        begin: cython.longlong,
-        end: cython.longlong,
-        sign: cython.int,
-    ) -> cython.void:
-        """Let a chosen job use its quota (1), or no more (-1); ``places`` has where it goes."""
-        flavor: cython.int = self.state.quotas.flavor_on(self.places, begin, end)
-        self.state.quotas.try_out(job, flavor, sign)
+        self.state.try_out(
+            self.free, job, self.admission.kind, self.places, begin, self.places.count, 1
+        )
+        if self.state.has_quotas and self.state.quotas.borrows(
+            job, self.state.quotas.flavor_on(self.places, begin, self.places.count)
+        ):
+            self.stamp += 1  # others of its queue may give way now
 
     @compiled
     def _is_place_free(self, job: cython.int) -> cython.bint:
@@ -400,42 +392,26 @@ class Feasible(Preemption):
     @compiled
     def _fit_by_stopping(self, job: cython.int, key: cython.double) -> cython.bint:
         """Stop whom a job needs gone; ``free.place`` has where it goes. False = all as before."""
+        is_counted: cython.bint
         if self._fits(job):
             return True
-        if self._is_beyond_all(job):
+        if self._is_beyond_all(job) or self._lacks_quota(job, key):
             return False
-        self.see_ranks()
-        self.ranks.begin_walk(self.shift())
-        self.ranks.pass_before(key, job)
+        self._stand_at(job, key)
         if self.ranks.at_end() or self._is_beyond_sums(job):
             return False
+        is_counted = self._is_counted(job)
         self.needed = 0
-        if self._is_counted(job):
-            self.needed = self.victims.count(self.state.kind[job])
+        if is_counted or self.state.has_quotas:
+            self.needed = self.prospects.count_needed(job, key, self.stamp, is_counted)
             if self.needed == 0:
                 return False
-        if (self.needed == 0 or not self._is_about_places()) and not self._would_fit(job):
+        if not (is_counted and self._is_about_places()) and not self._would_fit(job):
             return False
-        if not self._give_all_needed(job):
+        if not self._give_until_fit(job):
             return False
         self._take_back_unneeded(job, key)
         return self._fits(job)
-
-    @compiled
-    def _give_all_needed(self, job: cython.int) -> cython.bint:
-        """Give back places until a job fits; those of queues above their quota first.
-
-        False = it does not, as a queue that is within its quota again gives nothing more.
-        """
-        self.num_given = 0
-        if not self.state.has_quotas:
-            return self._give_until_fit(job, True)
-        if self._give_until_fit(job, False) or self._give_until_fit(job, True):
-            return True
-        while self.num_given > 0:
-            self.num_given -= 1
-            self._take_back(self.given[self.num_given])
-        return False
 
     @compiled
     def _is_beyond_all(self, job: cython.int) -> cython.bint:
@@ -455,30 +431,24 @@ class Feasible(Preemption):
     def _would_fit(self, job: cython.int) -> cython.bint:
         """Return whether a job fits with all gone that are ranked below it and may give way."""
         found: cython.bint
-        given: cython.int
-        self._give_all(job)
+        victim: cython.int
+        self.num_given = 0
+        self.in_turn.begin(job)
+        victim = self.in_turn.next()
+        while victim >= 0:
+            self._give(victim)
+            self._note_given(victim)
+            victim = self.in_turn.next()
         found = self._fits(job)
-        for given in range(self.num_given):
-            self._take_back(self.given[given])
+        self._take_all_back()
         return found
 
     @compiled
-    def _give_all(self, job: cython.int) -> cython.void:
-        place: cython.int
-        index: cython.int
-        victim: cython.int
-        number: cython.int
-        self.num_given = 0
-        for place in range(self.ranks.at_place, self.ranks.used):
-            number = self.ranks.block[place]
-            index = self.ranks.at_index if place == self.ranks.at_place else 0
-            while index < self.ranks.length[number]:
-                victim = self.ranks.job[number * RANKED_CAPACITY + index]
-                if not self.is_stopped[victim] and self._may_give_way(job, victim):
-                    self._note_given(victim)
-                index += 1
-        for index in range(self.num_given):
-            self._give(self.given[index])
+    def _take_all_back(self) -> cython.void:
+        """Let all have their places back who have given them."""
+        while self.num_given > 0:
+            self.num_given -= 1
+            self._take_back(self.given[self.num_given])
 
     @compiled
     def _note_given(self, job: cython.int) -> cython.void:
@@ -489,39 +459,23 @@ class Feasible(Preemption):
         self.num_given += 1
 
     @compiled
-    def _give_until_fit(self, job: cython.int, own: cython.bint) -> cython.bint:
-        """Give back the places of those ranked below a job, lowest first; return if it fits.
+    def _give_until_fit(self, job: cython.int) -> cython.bint:
+        """Give places back, one after the other, until a job fits; False = it does not.
 
-        Args:
-            job: it fits nowhere as things are.
-            own: under quotas: those of jobs of its own queue; else those of other queues.
+        It fits nowhere as things are.
         """
-        place: cython.int = self.ranks.used - 1
-        index: cython.int
-        number: cython.int
         victim: cython.int
-        while place >= self.ranks.at_place:
-            number = self.ranks.block[place]
-            index = self.ranks.length[number] - 1
-            while index >= (self.ranks.at_index if place == self.ranks.at_place else 0):
-                victim = self.ranks.job[number * RANKED_CAPACITY + index]
-                if not self.is_stopped[victim] and self._is_asked(job, victim, own):
-                    self._give(victim)
-                    self._note_given(victim)
-                    if self.num_given >= self.needed and self._fits(job):
-                        return True
-                index -= 1
-            place -= 1
+        self.num_given = 0
+        self.in_turn.begin(job)
+        victim = self.in_turn.next()
+        while victim >= 0:
+            self._give(victim)
+            self._note_given(victim)
+            if self.num_given >= self.needed and self._fits(job):
+                return True
+            victim = self.in_turn.next()
+        self._take_all_back()
         return False
-
-    @compiled
-    def _is_asked(self, job: cython.int, victim: cython.int, own: cython.bint) -> cython.bint:
-        """Return whether a running job is of those who are asked now to give way."""
-        if not self.state.has_quotas:
-            return True
-        if self.state.quotas.queues[victim] == self.state.quotas.queues[job]:
-            return own
-        return not own and self.state.quotas.may_give_way(job, victim)
 
     @compiled
     def _take_back_unneeded(self, job: cython.int, key: cython.double) -> cython.void:
@@ -560,19 +514,15 @@ class Feasible(Preemption):
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
-        self.state.give_place(self.free, job)
+        self.state.give_all(self.free, job)
         if self.state.has_power:
             self.spare += self.state.power.floor[job]
-        if self.state.has_quotas:
-            self.state.quotas.lift(job)
 
     @compiled
     def _take_back(self, job: cython.int) -> cython.void:
-        self.state.take_place(self.free, job)
+        self.state.take_all(self.free, job)
         if self.state.has_power:
             self.spare -= self.state.power.floor[job]
-        if self.state.has_quotas:
-            self.state.quotas.put(job)
 
     # What comes of it.
 
@@ -580,12 +530,14 @@ class Feasible(Preemption):
     def _undo(self) -> cython.void:
         """Let the free state be as it was before the walk."""
         index: cython.int
+        begin: cython.longlong
         end: cython.longlong = self.places.count
         for index in range(self.num_chosen - 1, -1, -1):
-            self.free.give(self.chosen_kind[index], self.places, self.chosen_begin[index], end)
-            if self.state.has_quotas:
-                self._try_quota(self.chosen[index], self.chosen_begin[index], end, -1)
-            end = self.chosen_begin[index]
+            begin = self.chosen_begin[index]
+            self.state.try_out(
+                self.free, self.chosen[index], self.chosen_kind[index], self.places, begin, end, -1
+            )
+            end = begin
         for index in range(self.num_halted):
             if self.is_stopped[self.halted[index]]:
                 self._take_back(self.halted[index])

@@ -1,4 +1,4 @@
-"""`VictimsOnNodes`: how many running jobs, lowest rank first, must go before a job fits on nodes.
+"""`VictimsOnNodes`: whether a job fits on nodes once some running jobs are gone.
 
 Counts instead of tries: on nodes with whole GPUs a job that fits on one node needs a node with so
 many free, a larger gang whole empty nodes and one more for the rest. Exact for jobs that may use
@@ -7,14 +7,11 @@ nodes of one size only, and for all that fit on one node.
 
 from __future__ import annotations
 
-from typing import Any
-
 import cython
 import numpy
 
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.state import State
 
 
@@ -35,8 +32,6 @@ class VictimsOnNodes:
 
     state: State
     nodes: FreeNodes
-    ranks: Ranked
-    is_stopped: cython.char[::1]
     kind: cython.int
     whole: cython.longlong[::1]
     rest: cython.longlong[::1]
@@ -47,9 +42,8 @@ class VictimsOnNodes:
     empty: cython.longlong
     fitting: cython.longlong
 
-    def __init__(self, state: State, nodes: FreeNodes, ranks: Ranked, is_stopped: Any) -> None:
-        self.state, self.nodes, self.ranks = state, nodes, ranks
-        self.is_stopped = is_stopped
+    def __init__(self, state: State, nodes: FreeNodes) -> None:
+        self.state, self.nodes = state, nodes
         kinds = nodes.kinds.count
         self.whole = numpy.full(max(kinds, 1), -1, dtype=numpy.int64)
         self.rest = numpy.zeros(max(kinds, 1), dtype=numpy.int64)
@@ -86,46 +80,8 @@ class VictimsOnNodes:
             self.sole[job] = self.state.log.node[first]
 
     @compiled
-    def count(self, kind: cython.int) -> cython.int:
-        """Return how many running jobs must go, lowest rank first, before a job fits.
-
-        Args:
-            kind: of a job that does not fit now.
-
-        Returns:
-            The number among the jobs from where the walk in ``ranks`` stands, not counting those
-            that are stopped; 0 = it never fits.
-        """
-        place: cython.int = self.ranks.used - 1
-        index: cython.int
-        least: cython.int
-        entry: cython.int
-        job: cython.int
-        needed: cython.int = 0
-        self._begin_trial(kind)
-        while place >= self.ranks.at_place:
-            entry = self.ranks.block[place] * RANKED_CAPACITY
-            least = self.ranks.at_index if place == self.ranks.at_place else 0
-            index = self.ranks.length[self.ranks.block[place]] - 1
-            while index >= least:
-                job = self.ranks.job[entry + index]
-                if not self.is_stopped[job]:
-                    needed += 1
-                    if self.sole[job] >= 0:
-                        self._release(self.sole[job], self.ranks.unit[entry + index])
-                    else:
-                        self._release_all(job)
-                    if self.empty >= self.whole[kind] and (
-                        self.rest[kind] == 0 or self.fitting > self.whole[kind]
-                    ):
-                        return needed
-                index -= 1
-            place -= 1
-        return 0
-
-    @compiled
-    def _begin_trial(self, kind: cython.int) -> cython.void:
-        """Count the nodes as they are."""
+    def begin(self, kind: cython.int) -> cython.void:
+        """Count the nodes as they are, for a job of a kind that does not fit on them."""
         row: cython.longlong
         node: cython.int
         self.kind = kind
@@ -133,7 +89,7 @@ class VictimsOnNodes:
         self.empty = 0
         self.fitting = 0
         if self.whole[kind] == 0:
-            return  # it does not fit: none has enough free
+            return  # none has enough free
         if self.nodes.kinds.mask[kind] < 0:
             self.empty = self.nodes.marks[
                 cython.cast(cython.longlong, self.nodes.top + 1) * self.nodes.stride
@@ -147,18 +103,25 @@ class VictimsOnNodes:
                 self.fitting += self.nodes.free[node] >= self.rest[kind]
 
     @compiled
+    def release(self, job: cython.int) -> cython.bint:
+        """Let a running job be gone; return whether the job fits then."""
+        pair: cython.longlong
+        stay: cython.int = self.state.stay[job]
+        if self.sole[job] >= 0:
+            self._release(self.sole[job], self.state.units[job])
+        else:
+            for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
+                self._release(self.state.log.node[pair], self.state.log.grant[pair])
+        return self.empty >= self.whole[self.kind] and (
+            self.rest[self.kind] == 0 or self.fitting > self.whole[self.kind]
+        )
+
+    @compiled
     def _counts(self, node: cython.int) -> cython.bint:
         """Return whether a job of the kind at hand may use a node."""
         if self.nodes.holds.times[node] != 0:
             return False
         return self.nodes.kinds.mask[self.kind] < 0 or self.nodes.allows(self.kind, node)
-
-    @compiled
-    def _release_all(self, job: cython.int) -> cython.void:
-        pair: cython.longlong
-        stay: cython.int = self.state.stay[job]
-        for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
-            self._release(self.state.log.node[pair], self.state.log.grant[pair])
 
     @compiled
     def _release(self, node: cython.int, gpus: cython.longlong) -> cython.void:

@@ -95,8 +95,8 @@ class StrictRule(Rule):
         """Start what may start."""
         line: cython.int
         job: cython.int
-        if self.lines.num_closed > 0:
-            self.lines.reopen()
+        if self.version != self.free.version:
+            self.lines.reopen()  # those that waited for quota
         while self.lines.num_tops > 0:
             line = self.lines.tops[0]
             job = self.lines.head(line)
