@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -186,6 +187,7 @@ def _without(sizes: Sequence[int], stratum: int, rows: np.ndarray) -> list[np.nd
     return indices
 
 
+@lru_cache(maxsize=256)
 def student_quantile(probability: float, freedom: int) -> float:
     """Return a quantile of Student's t, by bisection of its distribution.
 
