@@ -94,6 +94,47 @@ def test_plans_are_compressed_alike_when_many_jobs_end_early(seed: int, sizes: A
     )
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("epoch", [0.0, 1_000.0, 12_345.0, 1e6])
+def test_who_waits_for_an_overdue_job_is_not_overtaken_by_a_rounding(
+    engine: str, epoch: float
+) -> None:
+    """Worked by hand.
+
+    At 8 the second job is expected to be gone, and the third to run until 29, when the fourth was
+    promised to start. The second runs on: the third, as if it started at 8, still ends by 29.
+    """
+    jobs = {
+        "submit_time": [epoch + time for time in (1, 1, 6, 7)],
+        "duration": [2, 10, 7, 10],
+        "estimate": [2, 5, 21, 10],
+        "num_gpus": [2, 1, 2, 1],
+    }
+    out = wt.simulate(jobs, "pool:2", "conservative", engine=engine)
+    starts = out.table["start_time"].to_pylist()
+    assert [start - epoch for start in starts] == [1, 3, 13, 20]
+
+
+@settings(max_examples=100)
+@given(job_lists(typed=False), POOLS, st.sampled_from((1_000.0, 12_345.0, 2.0**30)))
+def test_promises_do_not_depend_on_when_the_clock_began(
+    jobs: Jobs, cluster: Any, epoch: float
+) -> None:
+    whole = {
+        **jobs,
+        **{name: [round(t) for t in jobs[name]] for name in ("submit_time", "duration")},
+    }
+    whole["estimate"] = [max(1, run // 2) for run in whole["duration"]]
+    later = {**whole, "submit_time": [epoch + time for time in whole["submit_time"]]}
+    first, second = (
+        wt.simulate(rows, cluster, "conservative", oversize="reject")
+        .table["start_time"]
+        .to_pylist()
+        for rows in (whole, later)
+    )
+    assert [None if s is None else s - epoch for s in second] == first
+
+
 def test_backfilling_without_estimates_is_refused_with_what_to_do() -> None:
     jobs = {"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [1, 1], "estimate": [1, None]}
     with pytest.raises(wt.SchemaError, match="estimates='perfect'") as caught:

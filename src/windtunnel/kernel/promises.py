@@ -145,8 +145,16 @@ class Promises:
 
     @compiled
     def stop_of(self, job: cython.int, start: cython.double) -> cython.double:
-        """Return when a waiting job is expected to end; at least `PROMISE_LEAST` after it."""
-        stop: cython.double = start
+        """Return when a waiting job is expected to end; at least `PROMISE_LEAST` after its start.
+
+        Who is to start just after now, behind a job that is past its expected end, is expected to
+        end as if it started now: else rounding would say whether that is before another's promise.
+        """
+        now: cython.double = self.profile.time[self.profile.head]
+        stop: cython.double
+        if start == nextafter(now, ENDLESS):
+            start = now
+        stop = start
         if self.state.resumes:
             stop = stop + self.state.start_overhead[job]
         stop = stop + self.span[job]

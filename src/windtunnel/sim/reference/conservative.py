@@ -77,7 +77,13 @@ class Profile:
             self.drawn[step] += sign * promise.draw
 
     def stop(self, job: int, start: float) -> float:
-        """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later."""
+        """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later.
+
+        Who is to start just after now, behind a job that is past its expected end, is expected to
+        end as if it started now: else rounding would say whether that is before another's promise.
+        """
+        if start == math.nextafter(self.times[0], math.inf):
+            start = self.times[0]
         return max(self.state.planned_stop(job, start), start + LEAST_TIME)
 
     def holds(self, job: int, promise: Promise) -> bool:
