@@ -92,6 +92,35 @@ def test_quotas_by_type_lead_to_the_type(engine: str) -> None:
         assert set(out.table["nodes"].to_pylist()[0]) == {1}
 
 
+class Waits(wt.Policy):
+    """Starts jobs in the order of the queue, by a way of its own."""
+
+    elastic = True
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        del now
+        for job in queue:
+            if self.way == "start":
+                cluster.start(job)
+            elif cluster.fit(job) is not None:
+                asked = cluster.work(job).requested
+                yield wt.Start(job) if self.way == "yield" else wt.Resize(job, asked)
+
+
+@ENGINES
+@pytest.mark.parametrize("way", ["start", "yield", "resize"])
+def test_whoever_says_no_place_gets_the_one_that_is_shown(way: str, engine: str) -> None:
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 0, "V100": 4}}]}
+    jobs = jobs_of(*[(0, "steep", 4, "ga", 50, 0, "a")] * 2)
+    options: dict[str, Any] = {"models": MODELS, "penalty": 0.0, "quotas": quotas}
+    out = wt.simulate(jobs, "1x4:T4,1x8:V100", Waits(way), engine=engine, **options)
+    assert out.table["start_time"].to_pylist() == [0.0, 100.0]
+    assert [set(nodes) for nodes in out.table["nodes"].to_pylist()] == [{1}, {1}]
+
+
 @given(data=st.data())
 def test_nobody_starves_and_both_engines_agree(data: st.DataObject) -> None:
     """Whoever may run alone is done in the end, within quota and power at every instant."""

@@ -197,6 +197,8 @@ class Deciding:
         kind: cython.int = self.state.kind[job]
         if self.is_elastic:
             self.options[job] = self.driver.works[job].requested
+            if where is None and self.driver.differs_by_node:
+                where = self.cluster.fit(view)
         if where is None:
             if not self.search.looks_for(job):
                 raise self.driver.unfit("starts", view)

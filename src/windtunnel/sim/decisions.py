@@ -175,6 +175,8 @@ class Decisions:
         work = self.works[job]
         if all(option is not known and option != known for known in work.options):
             raise self.impossible(f"runs a job in {option!r}, which is none of its options", view)
+        if where is None and self.differs_by_node:
+            where = self.cluster.place(view, option)
         rate = work.requested.iteration_time / option.iteration_time
         self.deciding.resize(view, option, self.kind_of(job, option), rate, where)
 

@@ -99,8 +99,9 @@ class QuotaBooks:
         return [asked] if allowed else []
 
     def is_over(self, job: int) -> bool:
-        """Return whether a waiting job has to wait for quota."""
-        return not self.demands(job, None)
+        """Return whether a waiting job has to wait for quota of what it asks for."""
+        flavors = self.quotas.flavors[int(self.quotas.line_of[job])].tolist()
+        return not any(f >= 0 and self.allows(job, f, self.amount[job]) for f in flavors)
 
     def allows_on(self, job: int, where: Where) -> bool:
         """Return whether a job's quota suffices for it as it would run somewhere."""

@@ -105,6 +105,14 @@ class ElasticView:
             raise SpecError("gpu_types", "an elastic job's options are of the types it accepts.")
         return self.place(job, self.work(job).requested, without)
 
+    def start(self, job: JobView, where: Where | None = None, rate: float = 1.0) -> bool:
+        """Start a waiting job at once, as ``Start`` does; return False if it does not fit."""
+        if where is None and self.driver.differs_by_node and not job.running:
+            where = self.fit(job)
+            if where is None:
+                return False
+        return bool(super().start(job, where, rate))  # type: ignore[misc] # the engine's
+
     def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
         where: Where | None = self.driver.place_option(free, self.deciding.active(job), option)

@@ -153,6 +153,8 @@ class Deciding(Decisions):
             raise self.impossible("starts a job that already runs", view)
         rate = self.rate(rate, view)
         if beside is None:
+            if where is None and self.works is not None and self.differs_by_node:
+                where = self.cluster.fit(view)
             state.begin(job, self._place("starts", job, where), rate=rate)
             return
         other = self.running(beside, "starts a job beside")
