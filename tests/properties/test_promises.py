@@ -135,6 +135,32 @@ def test_promises_do_not_depend_on_when_the_clock_began(
     assert [None if s is None else s - epoch for s in second] == first
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("tick", [0.1, 0.3, 0.7])
+def test_engines_promise_alike_in_fractions_of_a_second(seed: int, tick: float) -> None:
+    """Jobs of less than a second, on whose ends others wait, and instants that a rounding parts."""
+    pick = random.Random(seed)  # noqa: S311 - a test's own chance
+    number = 14
+    run = [tick * pick.choice((1, 2, 4, 7, 10, 20)) for _ in range(number)]
+    jobs = {
+        "submit_time": sorted(tick * pick.randrange(20) for _ in run),
+        "duration": run,
+        "estimate": [length * pick.choice((0.5, 1, 1, 2, 3)) for length in run],
+        "num_gpus": [pick.choice((0.4, 0.5, 0.6, 1, 2, 3, 4)) for _ in run],
+    }
+    start = tick * pick.randrange(5, 25)
+    holds = {"maintenance": [{"nodes": [0], "start": start, "end": start + 9 * tick}]}
+    assert_outcomes_equal(
+        *(
+            wt.simulate(
+                jobs, "2x4", queueing="conservative", disruptions=holds, engine=engine,
+                slowdown={"share": 0.5},
+            )
+            for engine in ("compiled", "reference")
+        )
+    )  # fmt: skip
+
+
 def test_backfilling_without_estimates_is_refused_with_what_to_do() -> None:
     jobs = {"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [1, 1], "estimate": [1, None]}
     with pytest.raises(wt.SchemaError, match="estimates='perfect'") as caught:

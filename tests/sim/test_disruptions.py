@@ -389,3 +389,14 @@ def test_conservative_promises_anew_after_checkpoints_made_a_job_late() -> None:
     out = wt.simulate(jobs, "1x4", "conservative", disruptions=costly)
     # Four checkpoints of 1.25 s: each runs for 10 s where 5 s were expected.
     assert out.table["start_time"].to_pylist() == [0, 10, 20]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_work_that_fills_whole_intervals_is_saved_whatever_the_rounding(engine: str) -> None:
+    """In floats, 1.0 // 0.2 is 4 and 1.0 / 0.2 is 5."""
+    failure = NodeFailure(node=0, time=1.0, until=2.0)
+    saved = Disruptions(node_failures=(failure,), checkpoint=Checkpointing(interval=0.2))
+    jobs = {"submit_time": [0], "duration": [4], "num_gpus": [1]}
+    out = wt.simulate(jobs, "1x1", disruptions=saved, engine=engine)
+    assert out.table["lost_time"].to_pylist() == [0]
+    assert out.table["end_time"].to_pylist() == [5]

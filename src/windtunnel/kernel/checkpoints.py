@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import cython
 import numpy
+from cython.cimports.libc.math import floor
 
 from windtunnel.kernel.marks import compiled
 
@@ -117,7 +118,7 @@ class Checkpoints:
                 self.spent += self.cost
                 done = complete * self.interval
         if complete < limit and done == complete * self.interval and active > 0.0:
-            more = cython.cast(cython.longlong, active // cycle)
+            more = cython.cast(cython.longlong, floor(active / cycle))
             if more > limit - complete:
                 more = limit - complete
             active -= more * cycle

@@ -371,7 +371,9 @@ class ConservativeRule(PreemptingRule):
             job = self.some.job[at]
             if self.promises.start[job] < self.state.now:
                 self._lose(job)
-            self.promises.enter(job, self.state.now)
+                self.promises.enter(job, self.state.now)
+            else:
+                self.promises.enter_until(job, self.state.now, self.promises.stop[job])
 
     @compiled
     def _look_at_nodes(self) -> cython.void:
@@ -509,14 +511,15 @@ class ConservativeRule(PreemptingRule):
         at: cython.int
         job: cython.int
         start: cython.double
+        stop: cython.double
         self.some.sort(self.lines)
         for at in range(self.some.count):
             job = self.some.job[at]
-            start = self.promises.start[job]
+            start, stop = self.promises.start[job], self.promises.stop[job]
             if start < self.state.now:
-                start = self.state.now
-            if self.search.is_there(job, start):
-                self.promises.enter(job, start)
+                start, stop = self.state.now, self.promises.stop_of(job, self.state.now)
+            if self.search.is_there(job, start, stop):
+                self.promises.enter_until(job, start, stop)
             else:
                 self.rises.note(job, start, self.promises.stop[job], -1)
                 self.broken.add(job)
@@ -545,6 +548,7 @@ class ConservativeRule(PreemptingRule):
         at: cython.int
         job: cython.int
         old: cython.double
+        stop: cython.double
         found: cython.double
         moved: cython.bint = True
         self._gather()
@@ -552,11 +556,14 @@ class ConservativeRule(PreemptingRule):
             moved = False
             for at in range(self.some.count):
                 job = self.some.job[at]
-                old = self.promises.start[job]
+                old, stop = self.promises.start[job], self.promises.stop[job]
                 self.promises.lift(job)
                 found = self.search.earliest(job, old)
-                moved = moved or found < old
-                self.promises.enter(job, found if found < old else old)
+                if found < old:
+                    moved = True
+                    self.promises.enter(job, found)
+                else:
+                    self.promises.enter_until(job, old, stop)
 
     @compiled
     def _gather(self) -> cython.void:

@@ -85,9 +85,8 @@ class PoweredSearch:
         return best
 
     @compiled
-    def is_there(self, job: cython.int, start: cython.double) -> cython.bint:
-        """Return whether the place of a job without a promise is free to it from ``start`` on."""
-        stop: cython.double = self.promises.stop_of(job, start)
+    def is_there(self, job: cython.int, start: cython.double, stop: cython.double) -> cython.bint:
+        """Return whether the place of a job without a promise is free to it for a time."""
         if self.state.has_power and self.promises.draw[job] > (
             self._budget(self._cap_at(start))
             - self.profile.most_drawn(self.profile.at_or_before(start), stop)

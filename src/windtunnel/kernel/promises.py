@@ -168,15 +168,21 @@ class Promises:
     @compiled
     def enter(self, job: cython.int, start: cython.double) -> cython.void:
         """Promise a job its noted place from ``start`` (s) on; inf = never."""
+        self.enter_until(job, start, self.stop_of(job, start))
+
+    @compiled
+    def enter_until(
+        self, job: cython.int, start: cython.double, stop: cython.double
+    ) -> cython.void:
+        """Promise a job its noted place from ``start`` to ``stop`` (s)."""
         self.promised_in[self.state.lines.line_of[job]] += 1
         self.start[job] = start
+        self.stop[job] = stop
         if start == ENDLESS:
             self.what[job] = PROMISE_NEVER
             self.num_never += 1
-            self.stop[job] = ENDLESS
             return
         self.what[job] = PROMISE_MADE
-        self.stop[job] = self.stop_of(job, start)
         self.profile.mark(start)
         self.profile.mark(self.stop[job])
         self._change(job, -1, start, self.stop[job])

@@ -335,7 +335,7 @@ class Risen:
                 self.rises.begin_later(first_rise, self.promises.stop[job])
         else:
             self.rises.count = first_rise
-            self.promises.enter(job, old)
+            self.promises.enter_until(job, old, stop)
 
     @compiled
     def _is_placed(self, job: cython.int, begin: cython.double, node: cython.int) -> cython.bint:

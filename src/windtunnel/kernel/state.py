@@ -741,7 +741,7 @@ class State:
             return 0.0
         if self.writes:
             return self.checkpoints.now_complete * self.checkpoints.interval
-        complete = cython.cast(cython.longlong, done // self.checkpoints.interval)
+        complete = cython.cast(cython.longlong, floor(done / self.checkpoints.interval))
         if complete > self.checkpoints.in_all(self.stay_work[job]):
             complete = self.checkpoints.in_all(self.stay_work[job])
         return complete * self.checkpoints.interval

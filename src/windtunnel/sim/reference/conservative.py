@@ -31,11 +31,12 @@ LEAST_TIME = 1.0
 
 
 class Promise(NamedTuple):
-    """A job starts at ``start`` (s) on ``where`` and adds ``draw`` nanowatts."""
+    """A job starts at ``start`` (s) on ``where``, adds ``draw`` nanowatts, and ends at ``stop``."""
 
     start: float
     where: Where
     draw: int
+    stop: float
 
 
 class Profile:
@@ -70,7 +71,7 @@ class Profile:
         """Take (1) what a job is promised, or give it back (-1)."""
         if promise.start == math.inf:
             return
-        first, stop = self._step(promise.start), self._step(self.stop(job, promise.start))
+        first, stop = self._step(promise.start), self._step(promise.stop)
         for step in range(first, stop):
             free = self.frees[step]
             (free.take if sign > 0 else free.give)(promise.where, self.state.demand[job])
@@ -88,10 +89,10 @@ class Profile:
 
     def holds(self, job: int, promise: Promise) -> bool:
         """Return whether what a job is promised is there."""
-        state, start = self.state, promise.start
-        free, drawn = self._free_until_end(job, start)
+        state = self.state
+        free, drawn = self._free_until(promise.stop, job, promise.start)
         where, demand = promise.where, state.demand[job]
-        enough = state.watts is None or drawn + promise.draw <= self.rule.budget_at(start)
+        enough = state.watts is None or drawn + promise.draw <= self.rule.budget_at(promise.start)
         return enough and bool(free.fits(where, demand))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
@@ -109,16 +110,16 @@ class Profile:
             where, _ = state.search(job, first, start, spare - self.drawn[step], is_open=True)
             if where is None:
                 continue
-            free, drawn = self._free_until_end(job, start)
+            stop = self.stop(job, start)
+            free, drawn = self._free_until(stop, job, start)
             where, _ = state.search(job, free, start, spare - drawn, is_open=True)
             if where is not None:
-                return Promise(start, where, state.draw(job, where))
-        return Promise(math.inf, [], 0)
+                return Promise(start, where, state.draw(job, where), stop)
+        return Promise(math.inf, [], 0, math.inf)
 
-    def _free_until_end(self, job: int, start: float) -> tuple[Any, int]:
-        """Return what is free to a job from ``start`` (s) to its end, and the most drawn then."""
+    def _free_until(self, stop: float, job: int, start: float) -> tuple[Any, int]:
+        """Return what is free to a job from ``start`` to ``stop`` (s), and the most drawn then."""
         first = bisect.bisect_right(self.times, start) - 1
-        stop = self.stop(job, start)
         free: Any = self.state.opened(self.frees[first], job).copy()
         drawn = self.drawn[first]
         for step in range(first + 1, len(self.times)):
@@ -150,11 +151,14 @@ class Conservative(Backfilling):
 
     Attributes:
         promised: what each waiting job is promised, where it has been.
+        is_short: a job that started at the last decision is expected to end before `LEAST_TIME`,
+            for which the profile still has it.
     """
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.promised: dict[int, Promise] = {}
+        self.is_short = False
         self._profile: Any = None  # none was made yet
         self._changes, self._wakes = -1, list[tuple[float, int]]()
 
@@ -177,7 +181,8 @@ class Conservative(Backfilling):
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
-        changed = state.changes != self._changes or wakes != self._wakes
+        changed = state.changes != self._changes or wakes != self._wakes or self.is_short
+        self.is_short = False
         is_new = self._profile is None or late or missed or changed
         broken: list[int] = []
         if is_new:
@@ -230,6 +235,7 @@ class Conservative(Backfilling):
                     state.fit(job)  # notes whether it waits for power alone
             elif state.quotas is None or self._may_keep(job, held):
                 self.start(job, promise.where)
+                self.is_short |= state.running[job].expected != promise.stop
             else:
                 self._lift(job)
                 refused = True
@@ -289,9 +295,10 @@ class Conservative(Backfilling):
             old = self.promised.pop(job, None)
             if old is None:
                 continue
-            kept = old._replace(start=max(old.start, now))
-            if old.start < math.inf and self._profile.holds(job, kept):
-                self._promise(job, kept)
+            if old.start < now:
+                old = old._replace(start=now, stop=self._profile.stop(job, now))
+            if old.start < math.inf and self._profile.holds(job, old):
+                self._promise(job, old)
             else:
                 broken.append(job)
         return broken

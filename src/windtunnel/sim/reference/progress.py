@@ -102,7 +102,7 @@ class Stay:
         if not cost:
             left = min(left, (self.due - now) * self.rate)
             done = self.work - left
-            return Reached(done, left, min(int(done // interval), self.limit), 0.0)
+            return Reached(done, left, min(math.floor(done / interval), self.limit), 0.0)
         active = now - max(self.since, self.resumed)
         if active <= 0:
             return self.reached
@@ -121,7 +121,7 @@ class Stay:
                 done = written * interval
         if done == written * interval:
             cycle = interval / self.rate + cost
-            more = min(int(active // cycle), self.limit - written)
+            more = min(math.floor(active / cycle), self.limit - written)
             active -= more * cycle
             written += more
             done = written * interval

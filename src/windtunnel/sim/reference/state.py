@@ -192,7 +192,7 @@ class State(PlaceSearch):
         stay.advance(self.now, rate)
         heapq.heappush(self._ends, (stay.due, stay.number, stay))
         left = self.estimate_left(job, stay.reached.left) / rate
-        stay.expected = self.now + max(stay.resumed - self.now, 0.0) + left
+        stay.expected = max(stay.resumed, self.now) + left
         self.changes += 1
 
     def set_base(self, job: int, rate: float) -> None:
