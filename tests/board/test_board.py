@@ -19,6 +19,8 @@ from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError
 from windtunnel.report.board_result import markdown
 
+#: How policies begin whose entry takes over 10 s: of these, two of the six seeds are flown.
+LONG = ("equal-share", "gavel:", "morphling", "pollux:")
 #: Policies whose entry takes under 5 s.
 QUICK = ("fifo", "sjf", "easy", "las", "srtf", "tiresias", "conservative")
 
@@ -42,10 +44,11 @@ def test_one_scenario_of_the_board_is_reproduced(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", board_names())
 def test_the_whole_board_is_reproduced(name: str) -> None:
-    made = entry(name, record()["digests"])
-    assert json.dumps(made, sort_keys=True) == json.dumps(
-        record()["policies"][name], sort_keys=True
-    )
+    seeds = SEEDS[:2] if name.startswith(LONG) else SEEDS
+    kept = record()["policies"][name]
+    values = {scenario: of_seed[: len(seeds)] for scenario, of_seed in kept["values"].items()}
+    made = entry(name, record()["digests"], seeds)
+    assert json.dumps(made, sort_keys=True) == json.dumps(kept | {"values": values}, sort_keys=True)
 
 
 @pytest.mark.slow
