@@ -23,6 +23,17 @@ sys.path.insert(0, str(ROOT))
 import build_kernel  # noqa: E402 - it lies beside the tests' folder
 
 PACKAGES = sorted(build_kernel.UNITS)
+FLOWN = """
+import windtunnel as wt
+jobs = {"submit_time": [0, 0.1, 0.2], "duration": [4, 0.7, 2], "num_gpus": [1, 2, 1],
+        "estimate": [4, 0.7, 2]}
+down = {"node_failures": [{"node": 0, "time": 1, "until": 2}], "checkpoint": {"interval": 0.2}}
+for cluster in ("pool:2", "1x2"):
+    more = {} if cluster == "pool:2" else {"disruptions": down}
+    for rule in ("strict", "skip", "easy", "conservative"):
+        for policy in ("fifo", "srtf"):
+            print(wt.simulate(jobs, cluster, policy, queueing=rule, **more).table.to_pydict())
+"""
 SERVED = """
 import numpy as np
 from windtunnel.serving.compiled import kernels
@@ -121,15 +132,16 @@ def test_where_python_has_no_headers_those_of_the_stable_interface_are_taken(
         build_kernel.header_folders()
 
 
-def test_the_uncompiled_kernel_gives_the_same_bits() -> None:
-    def served(build: str) -> str:
+@pytest.mark.parametrize("program", [SERVED, FLOWN], ids=["served", "flown"])
+def test_the_uncompiled_kernel_gives_the_same_bits(program: str) -> None:
+    def printed(build: str) -> str:
         env = {**os.environ, "WINDTUNNEL_KERNEL": build}
         run = subprocess.run(  # noqa: S603 - this Python, a fixed program
-            [sys.executable, "-c", SERVED], check=True, capture_output=True, text=True, env=env
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=env
         )
         return run.stdout
 
-    assert served("python") == served("fast") != ""
+    assert printed("python") == printed("fast") != ""
 
 
 def test_an_unknown_build_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

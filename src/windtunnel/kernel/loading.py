@@ -50,6 +50,10 @@ def _uncompiled(sources: str) -> ModuleType:
     for value in list(vars(joined).values()):
         if isinstance(value, type) and value.__module__.startswith(sources):
             for name, kind in vars(value).get("__annotations__", {}).items():
-                if not hasattr(value, name):  # as C has it
-                    setattr(value, name, 0 if kind.startswith("cython.") else None)
+                if not hasattr(value, name):  # as C has it: numbers are 0, all else is None
+                    setattr(value, name, 0 if _is_number(kind) else None)
     return joined
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith("cython.") and not kind.endswith("]")
