@@ -101,6 +101,7 @@ def test_every_point_of_the_duration_and_queue_curves(
     assert seen == {"Kalos": 190, "Seren": 266}[cluster]
 
 
+@pytest.mark.sample(1)
 def test_job_and_gpu_time_shares_by_type_to_the_fifth_decimal(
     data_dir: Path, cluster: str, jobs: pa.Table
 ) -> None:
@@ -120,6 +121,7 @@ def test_job_and_gpu_time_shares_by_type_to_the_fifth_decimal(
         assert mix["SFT"]["job_percent"] is None
 
 
+@pytest.mark.sample(1)
 def test_box_plots_by_type(data_dir: Path, cluster: str, jobs: pa.Table) -> None:
     boxes = {
         row["workload"]: row
@@ -132,6 +134,7 @@ def test_box_plots_by_type(data_dir: Path, cluster: str, jobs: pa.Table) -> None
             assert boxes[row["type"]][key] == float(row[key]), (row, key)
 
 
+@pytest.mark.sample(1)
 def test_curves_over_gpus(data_dir: Path, cluster: str, jobs: pa.Table) -> None:
     curves = {
         "jobs": count_cdf(jobs, "num_gpus", GPU_GRID),

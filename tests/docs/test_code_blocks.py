@@ -13,7 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 #: Pages whose blocks take seconds.
-SLOW = {"docs/bench.md", "docs/guides/gavel-figures.md"}
+SLOW = {
+    "docs/bench.md",
+    "docs/guides/characterise.md",
+    "docs/guides/gavel-figures.md",
+    "docs/guides/operators.md",
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -24,6 +24,7 @@ _COMMAND = re.compile(r"(?:\$ )?(?:\.venv/bin/)?windtunnel (.*?)(?:  .*)?")
 _INLINE = re.compile(r"`windtunnel ([^`]+)`")
 #: Pages whose commands take seconds; those of the others run at every change.
 SLOW = {
+    "README.md",
     "docs/bench.md",
     "docs/guides/characterise.md",
     "docs/guides/failures.md",

@@ -35,7 +35,7 @@ tiny = dict(submit_time=[0], duration=[1], estimate=[1], num_gpus=[1])
 wt.simulate(tiny, "64x8")  # what is imported with the first flight is
 signal.signal(signal.SIGVTALRM, interrupt)
 for policy, queueing in (("fifo", "conservative"), ("srtf", "conservative"), ("fifo", "easy")):
-    for delay in (0.01, 0.02, 0.03, 0.06, 0.1, 0.2):
+    for delay in (0.01, 0.02, 0.05, 0.1):
         signal.setitimer(signal.ITIMER_VIRTUAL, delay)
         try:
             wt.simulate(jobs, "64x8", policy, queueing=queueing)
@@ -51,7 +51,7 @@ def test_a_flight_that_is_interrupted_raises_and_breaks_nothing() -> None:
     command = [sys.executable, "-c", FLIGHTS]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - our own words
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.count("interrupted") >= 8
+    assert ran.stdout.count("interrupted") >= 6
 
 
 def test_an_interrupt_in_a_placement_of_ones_own_ends_the_flight() -> None:

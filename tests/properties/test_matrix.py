@@ -97,7 +97,7 @@ def test_every_row_refuses_something(refused: list[Cell]) -> None:
     assert [row for row in others if row not in found] == []
 
 
-@pytest.mark.parametrize("policy", [*OTHERS, *SOME_SHARING] if THOROUGH else OTHERS[::16])
+@pytest.mark.parametrize("policy", [*OTHERS, *SOME_SHARING] if THOROUGH else OTHERS[::32])
 def test_every_pair_flies(policy: str) -> None:
     """Every policy with every two features, rules and placements; in `make test` some.
 
@@ -164,7 +164,7 @@ def test_every_triple_flies(rule: str | None) -> None:
     _fly(_triples(rule))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", range(draws(16)))
 def test_both_engines_agree(part: int) -> None:
     """On a sample, to the bit: starts, ends, stays with their places, preemptions."""

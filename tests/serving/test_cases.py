@@ -39,7 +39,11 @@ def case_of(tmp_path: Path, **changes: Any) -> serving.Case:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "count"), [("fidelity_real_vs_sim.jsonl", 40), ("general_synthetic_bert.jsonl", 114)]
+    ("name", "count"),
+    [
+        ("fidelity_real_vs_sim.jsonl", 40),
+        pytest.param("general_synthetic_bert.jsonl", 114, marks=pytest.mark.slow),
+    ],
 )
 def test_published_rows(data_dir: Path, published: Profile, name: str, count: int) -> None:
     cases = read_cases(data_dir / "alpaserve" / name)

@@ -198,7 +198,7 @@ def test_batch_sizes_change_where_the_mode_says_so() -> None:
     assert Kind("Transformer", 16, 1, "accordion").planned(30) == [16] * 30
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "policy", ["gandiva_fair", "isolated", "max_min_fairness", "max_sum_throughput_perf",
                "min_total_duration", "finish_time_fairness", "market"]

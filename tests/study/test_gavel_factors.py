@@ -43,6 +43,7 @@ def test_a_small_table(tmp_path: Path) -> None:
         gavel_spread_factors(path)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["simulation_throughputs", "physical_cluster_throughputs"])
 @pytest.mark.parametrize("gpu_type", ["v100", "p100", "k80"])
 def test_every_published_table_is_a_model(data_dir: Path, name: str, gpu_type: str) -> None:

@@ -219,6 +219,7 @@ def test_millions_of_steps_are_refused_at_once(tmp_path: Path, steps: bytes) -> 
     assert time.process_time() - began < 2.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", range(6))
 def test_as_many_arrays_as_anybody_has_are_read(tmp_path: Path, protocol: int) -> None:
     path = tmp_path / "many.pkl"
@@ -226,6 +227,7 @@ def test_as_many_arrays_as_anybody_has_are_read(tmp_path: Path, protocol: int) -
     assert percentiles(path).num_rows == 9000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
 def test_a_cut_pickle_is_refused(tmp_path: Path, protocol: int) -> None:
     whole = pickle.dumps([np.arange(4.0), np.arange(4.0)], protocol=protocol)

@@ -628,6 +628,7 @@ def test_all_wrong_rows_are_counted(tmp_path: Path) -> None:
         opened(tmp_path, pai_task_table=lines)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("prepare", "line"),
     [
