@@ -66,5 +66,5 @@ def gavel_composed(seed: int) -> Composed:
         case.options["throughputs"] = speeds(pick)
     case.options["restore_time"] = pick.choice((0.0, 1.0, {1: 1.0, 4: 3.0}))
     case.policy = f"gavel:{policy}:round={pick.choice((8, 20))}"
-    case.policy += pick.choice(("", "", ":fill=true", ":fill=false"))
+    case.policy += pick.choice(("", "", ":fill=true", ":fill=all"))
     return case

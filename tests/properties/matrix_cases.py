@@ -150,12 +150,12 @@ GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
     "gavel:max_min_fairness_perf:mechanism=published",
-    *("gavel:max_min_fairness:fill=true", "gavel:max_min_fairness_packed:fill=false"),
+    *("gavel:max_min_fairness:fill=true", "gavel:max_min_fairness_packed:fill=all"),
     *("gavel:fifo_perf:fill=true", "gavel:gandiva:fill=true"),
 )
 SHOCKWAVE = (
     *(f"shockwave:{name}" for name in SHARED),
-    *("shockwave:market:fill=true", "shockwave:isolated:fill=false"),
+    *("shockwave:market:fill=true", "shockwave:isolated:fill=all"),
 )
 _SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
 POLLUX = (
