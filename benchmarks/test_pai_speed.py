@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +18,7 @@ _HERE = Path(__file__).parent
 sys.path.insert(0, str(_HERE))  # benchmarks are not a package
 
 from pai_instances import Size, write_folder  # noqa: E402 - found through the line above
+from processes import Measured, measured  # noqa: E402 - so is this
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,23 +28,8 @@ if TYPE_CHECKING:
 SCALE = float(os.environ.get("WINDTUNNEL_PAI_SCALE", "1"))
 
 
-class Measured(NamedTuple):
-    """What a process printed and what it took."""
-
-    found: dict[str, float]
-    user: float
-    system: float
-    wall: float
-    memory: float
-
-    @property
-    def cpu(self) -> float:
-        """Return the CPU time."""
-        return self.user + self.system
-
-
-def measured(script: str, folder: Path) -> Measured:
-    """Run a script on a folder in a process of its own; CPU and wall in s, peak memory in GiB.
+def measured_on(script: str, folder: Path) -> Measured:
+    """Run a script on a folder.
 
     The system has the files in memory by then: to bring them from the disk takes the same time
     whoever reads them, seconds of it where other work has driven them out.
@@ -54,17 +38,7 @@ def measured(script: str, folder: Path) -> Measured:
         with path.open("rb", buffering=0) as file:
             while file.read(2**20):
                 pass
-    begin = time.monotonic()
-    command = [sys.executable, str(_HERE / script), str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    wall = time.monotonic() - begin
-    memory = usage.ru_maxrss / 2**20
-    return Measured(json.loads(printed), usage.ru_utime, usage.ru_stime, wall, memory)
+    return measured([sys.executable, str(_HERE / script), str(folder)])
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +80,7 @@ def compare(folder: Path, scripts: str, what: str, figures: Figures) -> None:
         min(runs, key=lambda run: run.cpu)
         for runs in zip(
             *(
-                [measured(f"{scripts}_{name}.py", folder) for name in ("windtunnel", "pandas")]
+                [measured_on(f"{scripts}_{name}.py", folder) for name in ("windtunnel", "pandas")]
                 for _ in range(2)
             ),
             strict=True,
@@ -117,7 +91,7 @@ def compare(folder: Path, scripts: str, what: str, figures: Figures) -> None:
             f"{name}: CPU {run.cpu:.1f} s ({run.system:.1f} s of it in the system), "
             f"wall {run.wall:.1f} s, peak {run.memory:.2f} GiB"
         )
-    assert ours.found == pytest.approx(theirs.found, rel=1e-9)
+    assert json.loads(ours.printed) == pytest.approx(json.loads(theirs.printed), rel=1e-9)
     if SCALE == 1:
         figures.amount(f"{what}: wall", ours.wall, "s", 60)
         figures.amount(f"{what}: CPU", ours.cpu, "CPU s", 60)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from windtunnel.traces.registry import locate
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent))  # benchmarks are not a package
 
+from processes import measured
+
+if TYPE_CHECKING:
     from conftest import Figures
 
 _MILLION = """
@@ -27,37 +27,25 @@ print(wt.simulate(golden_workload(1_000_000), cluster, policy={policy!r}).metric
 """
 
 
-def _run(command: list[str]) -> tuple[float, float, float]:
-    """Return (CPU s, wall s, peak memory GiB) of a process that must succeed."""
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    cpu = usage.ru_utime + usage.ru_stime
-    return cpu, time.monotonic() - begin, usage.ru_maxrss / 2**20
-
-
 def test_help(figures: Figures) -> None:
-    cpu = sorted(_run([sys.executable, "-m", "windtunnel", "--help"])[0] for _ in range(5))[2]
+    cpu = sorted(measured([sys.executable, "-m", "windtunnel", "--help"]).cpu for _ in range(5))[2]
     figures.amount("windtunnel --help", cpu, "CPU s", 0.2)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf"])
-def test_memory_of_a_million_jobs(figures: Figures, policy: str, request: object) -> None:
-    here = str(request.path.parent)
-    code = _MILLION.format(here=here, policy=policy)
-    cpu, _, memory = _run([sys.executable, "-c", code])
-    figures.amount(f"1 M jobs, {policy}, whole process: peak memory", memory, "GiB", 1.5)
-    figures.amount(f"1 M jobs, {policy}, whole process: CPU", cpu, "CPU s", 10)
+def test_memory_of_a_million_jobs(figures: Figures, policy: str) -> None:
+    code = _MILLION.format(here=str(Path(__file__).parent), policy=policy)
+    took = measured([sys.executable, "-c", code])
+    figures.amount(f"1 M jobs, {policy}, whole process: peak memory", took.memory, "GiB", 1.5)
+    figures.amount(f"1 M jobs, {policy}, whole process: CPU", took.cpu, "CPU s", 10)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "quota", "las"])
 def test_a_first_flight(figures: Figures, policy: str) -> None:
     trace = "synthetic:kalos:jobs=1000"
     words = ["simulate", trace, "--cluster", "300x8", "--policy", policy, "--json"]
-    cpu, _, _ = _run([sys.executable, "-m", "windtunnel", *words])
-    figures.amount(f"a first flight of 1,000 jobs, {policy}: CPU", cpu, "CPU s", 1)
+    took = measured([sys.executable, "-m", "windtunnel", *words])
+    figures.amount(f"a first flight of 1,000 jobs, {policy}: CPU", took.cpu, "CPU s", 1)
 
 
 def test_philly_to_page(figures: Figures, tmp_path: Path) -> None:
@@ -66,7 +54,7 @@ def test_philly_to_page(figures: Figures, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     policies = "fifo,sjf,srtf,priority"
     command = ["compare", "philly", "--cluster", "64x8", "--policies", policies, "--out", str(page)]
-    cpu, wall, _ = _run([sys.executable, "-m", "windtunnel", *command])
+    took = measured([sys.executable, "-m", "windtunnel", *command])
     assert page.stat().st_size > 0
-    figures.amount("Philly, 4 policies, page: wall", wall, "s", 20)
-    figures.amount("Philly, 4 policies, page: CPU", cpu, "CPU s", 20)
+    figures.amount("Philly, 4 policies, page: wall", took.wall, "s", 20)
+    figures.amount("Philly, 4 policies, page: CPU", took.cpu, "CPU s", 20)
