@@ -31,6 +31,8 @@ INTERIOR_POINT_COLUMNS = 1_500
 TOLERANCE = 1e-9
 #: A reduced cost above this share of the largest cost pins its column on the optimal face.
 _FACE = 1e-8
+#: HiGHS's numbers of the two simplex methods.
+_DUAL, _PRIMAL = 1, 4
 #: Rows named in an error.
 _NAMED = 5
 
@@ -98,6 +100,7 @@ class LinearProgram:
         self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
         self._highs: Any = None
+        self._solver = ""
 
     @property
     def num_columns(self) -> int:
@@ -267,7 +270,9 @@ class LinearProgram:
 
         highs = self._highs
         # Named methods would solve the relaxation of a program with whole numbers.
-        highs.setOptionValue("solver", {"interior": "ipm"}.get(method, method))
+        if method != self._solver:
+            highs.setOptionValue("solver", {"interior": "ipm"}.get(method, method))
+            self._solver = method
         if method == "interior":
             highs.clearSolver()  # an old basis would send it back to the simplex method
         highs.run()
@@ -302,43 +307,45 @@ class LinearProgram:
     def _continued(self, first: Solution, then: Sequence[ArrayLike]) -> Solution:
         """Optimise further objectives over the optimal face, then restore the model."""
         last, count = first, first.iterations
-        every_column = np.arange(self.num_columns, dtype=np.int32)
-        every_row = np.arange(self.num_rows, dtype=np.int32)
         lower, upper = self._lower.copy(), self._upper.copy()
         row_lower, row_upper = self._row_lower.copy(), self._row_upper.copy()
         costs: np.ndarray = self._costs
         try:
+            # What is left is where it stood and only costs change: the basis is primal feasible.
+            self._highs.setOptionValue("simplex_strategy", _PRIMAL)
             for objective in then:
                 scale = _FACE * max(1.0, float(np.abs(costs).max(initial=0.0)))
                 answer = self._highs.getSolution()
-                values, reduced = np.array(answer.col_value), np.array(answer.col_dual)
-                activity, duals = np.array(answer.row_value), np.array(answer.row_dual)
-                on_face, rows_on_face = np.abs(reduced) > scale, np.abs(duals) > scale
+                reduced, activity = np.array(answer.col_dual), np.array(answer.row_value)
+                on_face, rows_on_face = np.abs(reduced) > scale, np.abs(last.duals) > scale
                 if self._is_corner(
                     on_face | (lower == upper), rows_on_face | (row_lower == row_upper)
                 ):
                     break
-                _pin(lower, upper, values, on_face)
-                _pin(row_lower, row_upper, activity, rows_on_face)
-                self._push_columns(every_column, lower, upper)
-                self._push_rows(every_row, row_lower, row_upper)
+                pinned = _pin(lower, upper, last.values, on_face)
+                self._push_columns(pinned, lower[pinned], upper[pinned])
+                pinned = _pin(row_lower, row_upper, activity, rows_on_face)
+                self._push_rows(pinned, row_lower[pinned], row_upper[pinned])
                 costs = _in_reach(_filled(objective, self.num_columns))
-                self._highs.changeColsCost(self.num_columns, every_column, costs)
+                self._push_costs(costs)
                 try:
                     last = self._run("simplex")
                 except InfeasibleError:
                     # The face is thinner than the solver's tolerance. The solution at hand lies on
                     # it: pin it where it stands, and count what it breaks by rounding as kept.
-                    lower, upper = _around(lower, upper, values, on_face)
+                    lower, upper = _around(lower, upper, last.values, on_face)
                     row_lower, row_upper = _around(row_lower, row_upper, activity, rows_on_face)
-                    self._push_columns(every_column, lower, upper)
-                    self._push_rows(every_row, row_lower, row_upper)
+                    self._push_columns(np.arange(self.num_columns), lower, upper)
+                    self._push_rows(np.arange(self.num_rows), row_lower, row_upper)
                     last = self._run("simplex")
                 count += last.iterations
         finally:
-            self._push_columns(every_column, self._lower, self._upper)
-            self._push_rows(every_row, self._row_lower, self._row_upper)
-            self._highs.changeColsCost(self.num_columns, every_column, self._costs)
+            self._highs.setOptionValue("simplex_strategy", _DUAL)
+            moved = ((lower != self._lower) | (upper != self._upper)).nonzero()[0]
+            self._push_columns(moved, self._lower[moved], self._upper[moved])
+            moved = ((row_lower != self._row_lower) | (row_upper != self._row_upper)).nonzero()[0]
+            self._push_rows(moved, self._row_lower[moved], self._row_upper[moved])
+            self._push_costs(self._costs)
         return Solution(first.objective, last.values, first.duals, count)
 
     def _is_corner(self, columns: np.ndarray, rows: np.ndarray) -> bool:
@@ -358,7 +365,7 @@ class LinearProgram:
         basis = self._highs.getBasis()
         if not basis.valid:  # an interior point
             return False
-        if self._highs.getOptionValue("solver")[1] == "simplex":
+        if self._solver == "simplex":
             # Much quicker than to ask for every status; but after other solvers HiGHS crashes here.
             known, basic = self._highs.getBasicVariables()
             if known == highspy.HighsStatus.kOk:
@@ -369,10 +376,14 @@ class LinearProgram:
         return all(status[at] == highspy.HighsBasisStatus.kBasic for at in loose)
 
     def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        self._highs.changeColsBounds(len(which), which, lower, upper)
+        self._highs.changeColsBounds(len(which), which.astype(np.int32), lower, upper)
 
     def _push_rows(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        self._highs.changeRowsBounds(len(which), which, lower, upper)
+        self._highs.changeRowsBounds(len(which), which.astype(np.int32), lower, upper)
+
+    def _push_costs(self, costs: np.ndarray) -> None:
+        every = np.arange(self.num_columns, dtype=np.int32)
+        self._highs.changeColsCost(self.num_columns, every, costs)
 
     def _loaded(self) -> Any:
         """Return a solver that holds the model."""
@@ -403,6 +414,7 @@ class LinearProgram:
         for option, value in options.items():
             highs.setOptionValue(option, value)
         highs.passModel(model)
+        self._solver = ""
         return highs
 
     def _by_column(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -475,12 +487,13 @@ def _filled(value: ArrayLike, count: int) -> np.ndarray:
     return np.array(np.broadcast_to(np.asarray(value, float), (count,)))
 
 
-def _pin(lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.ndarray) -> None:
-    """Fix, in place, what has a price at the bound it stands on."""
+def _pin(lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Fix, in place, what has a price at the bound it stands on; return the indices of those."""
     at_lower = np.abs(values - lower) <= np.abs(upper - values)
     bound = np.where(at_lower, lower, upper)
-    sure = which & np.isfinite(bound)
-    lower[sure] = upper[sure] = bound[sure]
+    pinned = (which & np.isfinite(bound)).nonzero()[0]
+    lower[pinned] = upper[pinned] = bound[pinned]
+    return pinned
 
 
 def _around(

@@ -378,8 +378,11 @@ def within_limits(
         together: shares of the instance's pairs, shape (pairs, types).
     """
     time = alone.sum(axis=1)
-    for member in (0, 1):
-        np.add.at(time, instance.pairs[:, member], together.sum(axis=1))
+    if len(together):
+        for member in (0, 1):
+            np.add.at(time, instance.pairs[:, member], together.sum(axis=1))
+    if time.max(initial=0.0) <= 1:
+        return alone, together
     over = np.where(time <= 1 + _ROUNDING, np.maximum(time, 1.0), 1.0)
     shared = np.maximum(over[instance.pairs[:, 0]], over[instance.pairs[:, 1]])
     return alone / over[:, None], together / shared[:, None]
