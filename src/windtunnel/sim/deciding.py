@@ -61,7 +61,7 @@ class Driver(Decisions):
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)
         self.deciding.shows(kernel.QueueView(self.deciding), self.cluster)
-        self._admits = self._nobody_admitted()
+        self._admits, self._empty = self._nobody_admitted(), self._nothing_taken()
         self._plain_kinds: dict[Any, int] = {}
         self._kinds_on: dict[Any, int] = {}
         self._demands: dict[int, Any] = dict(enumerate(self.problem.demands))
@@ -75,6 +75,13 @@ class Driver(Decisions):
         books = None if quotas is None else QuotaBooks(quotas, self.problem, resizes=True)
         watts = None if cap is None else Watts(self.problem, cap, fixed=False)
         return Headroom(books, watts, 0)
+
+    def _nothing_taken(self) -> FreeShares | None:
+        """Return what is free of an elastic run's cluster while nobody runs; None = of another."""
+        shapes = self.shapes
+        if shapes is None:
+            return None
+        return FreeShares(self.problem.sizes.tolist(), shapes.cores, shapes.scores, shapes.domains)
 
     # Asking.
 
@@ -162,10 +169,8 @@ class Driver(Decisions):
 
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
-        assert self.shapes is not None  # noqa: S101 - ditto
-        scores = None if self.shapes.scores is None else self.shapes.scores.copy()
-        sizes = self.problem.sizes.tolist()
-        free = FreeShares(sizes, self.shapes.cores, scores, self.shapes.domains)
+        assert self._empty is not None  # noqa: S101 - ditto
+        free = self._empty.copy()
         if self._admits is not None:
             free.headroom = self._admits.copy()
             if self.run.capped:

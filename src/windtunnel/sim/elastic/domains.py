@@ -49,7 +49,7 @@ class Domains:
     ) -> None:
         self.levels = tuple(tuple(level) for level in levels)
         self.names, self.racks = tuple(names), racks
-        self._sets = [[frozenset(nodes) for nodes in level] for level in self.levels]
+        self._bits = {nodes: sum(1 << n for n in nodes) for level in self.levels for nodes in level}
 
     @classmethod
     def of_racks(cls, racks: Sequence[tuple[int, ...]], topology: str) -> Domains | None:
@@ -88,8 +88,8 @@ class Domains:
         level = self.names.index(request.required or request.preferred)
         return Within(level, required=bool(request.required))
 
-    def tried(self, within: Within, free: Sequence[int]) -> Iterator[frozenset[int]]:
-        """Yield the domains to try: of a level the one with the fewest free GPUs first.
+    def tried(self, within: Within, free: Sequence[int]) -> Iterator[int]:
+        """Yield the domains to try, as bitsets: of a level the one with the fewest free GPUs first.
 
         Args:
             within: where the pieces are to lie.
@@ -97,4 +97,5 @@ class Domains:
         """
         last = within.level if within.required else 0
         for level in range(within.level, last - 1, -1):
-            yield from sorted(self._sets[level], key=lambda nodes: sum(free[n] for n in nodes))
+            for nodes in sorted(self.levels[level], key=lambda nodes: sum(free[n] for n in nodes)):
+                yield self._bits[nodes]

@@ -13,7 +13,7 @@ from windtunnel.cluster.free import EVERY_NODE, FreeNodes
 from windtunnel.sim.elastic.work import cores_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.topology.request import TopologyRequest
@@ -139,39 +139,40 @@ class FreeShares(FreeNodes):
             request: what it asks of the levels; None = nothing.
         """
         allowed &= option.nodes
-        nodes = [node for node in range(len(self.free)) if allowed >> node & 1]
         if self.domains is None:
-            return self._lay_out(option, nodes)
+            return self._lay_out(option, allowed)
         within = self.domains.within(request, len(option.shape))
         for domain in self.domains.tried(within, self.free):
-            where = self._lay_out(option, [node for node in nodes if node in domain])
+            where = self._lay_out(option, allowed & domain)
             if where is not None:
                 return where
-        return None if within.required else self._lay_out(option, nodes)
+        return None if within.required else self._lay_out(option, allowed)
 
-    def _lay_out(self, option: Option, nodes: list[int]) -> Where | None:
-        """Return where an option goes on some nodes."""
+    def _lay_out(self, option: Option, allowed: int) -> Where | None:
+        """Return where an option goes on the nodes of a bitset."""
         where: Where = []
         for gpus in option.shape:
-            used = [node for node, _ in where]
-            fitting = [n for n in self._fitting(nodes, gpus, option) if n not in used]
+            fitting = self._fitting(option, gpus, allowed)
             if self.scores is None:
-                best = min(fitting, key=self.free.__getitem__, default=None)
+                best = next(fitting, None)
             else:
-                best = self.scores.best(option, gpus, fitting, self.draws)
+                best = self.scores.best(option, gpus, sorted(fitting), self.draws)
             if best is None:
                 return None
             where.append((best, gpus))
+            allowed &= ~(1 << best)
         return where
 
-    def _fitting(self, nodes: list[int], gpus: int, option: Option) -> list[int]:
-        """Return those of some nodes that a piece fits, as `_fits` says."""
-        free, there = self.free, self.free_cores
-        fitting = [node for node in nodes if free[node] >= gpus]
-        if fitting:
-            cores = cores_on(option, gpus)
-            fitting = [n for n in fitting if self.unlimited[n] or there[n] >= cores]
-        return fitting
+    def _fitting(self, option: Option, gpus: int, allowed: int) -> Iterator[int]:
+        """Yield the nodes of a bitset that a piece fits, those with the fewest free GPUs first."""
+        cores = cores_on(option, gpus)
+        for alike in self.by_free[gpus:]:
+            nodes = alike & allowed
+            while nodes:
+                node = (nodes & -nodes).bit_length() - 1
+                nodes &= nodes - 1
+                if self.unlimited[node] or self.free_cores[node] >= cores:
+                    yield node
 
     def _fits(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
         """Return whether a piece fits a node; ``hidden``: though it is withheld."""
