@@ -61,7 +61,9 @@ class Driver(Decisions):
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)
         self.deciding.shows(kernel.QueueView(self.deciding), self.cluster)
-        self._admits, self._empty = self._nobody_admitted(), self._nothing_taken()
+        self._admits = self._nobody_admitted()
+        self._shares = self._every_share()
+        self._held: dict[int, tuple[int, Any, Any]] = {}
         self._plain_kinds: dict[Any, int] = {}
         self._kinds_on: dict[Any, int] = {}
         self._demands: dict[int, Any] = dict(enumerate(self.problem.demands))
@@ -76,7 +78,7 @@ class Driver(Decisions):
         watts = None if cap is None else Watts(self.problem, cap, fixed=False)
         return Headroom(books, watts, 0)
 
-    def _nothing_taken(self) -> FreeShares | None:
+    def _every_share(self) -> FreeShares | None:
         """Return what is free of an elastic run's cluster while nobody runs; None = of another."""
         shapes = self.shapes
         if shapes is None:
@@ -169,17 +171,31 @@ class Driver(Decisions):
 
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
-        assert self._empty is not None  # noqa: S101 - ditto
-        free = self._empty.copy()
+        self._follow_running()
+        assert self._shares is not None  # noqa: S101 - of an elastic run
+        free = self._shares.copy()
         if self._admits is not None:
             free.headroom = self._admits.copy()
             if self.run.capped:
                 free.headroom.spare = max(int(self.state.power_state()[0]), 0)
-        for job in self.state.running():
-            free.take(self.state.where(job), self.deciding.option_of(job), job)
+            for job, (_, where, _) in self._held.items():
+                free.headroom.begin(job, where)
         for node, group in self.free.held():
             free.withhold(node, group)
         return free
+
+    def _follow_running(self) -> None:
+        """Let what is free be so but for the jobs that run now; a stay is another than before."""
+        assert self._shares is not None  # noqa: S101 - of an elastic run
+        stays = {job: self.state.stay_number(job) for job in self.state.running()}
+        for job, (stay, where, option) in [*self._held.items()]:
+            if stays.get(job) != stay:
+                self._shares.give(where, option)
+                del self._held[job]
+        for job in [job for job in stays if job not in self._held]:
+            held = stays[job], self.state.where(job), self.deciding.option_of(job)
+            self._shares.take(*held[1:])
+            self._held[job] = held
 
     # What is impossible.
 

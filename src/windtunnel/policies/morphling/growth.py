@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.throughput.sharing import envelope
-
 if TYPE_CHECKING:
     from windtunnel.policies.morphling.draft import Draft, Held
-    from windtunnel.policies.morphling.ladder import Ladder
     from windtunnel.policies.morphling.rules import Rules
     from windtunnel.sim.elastic.work import Option
 
@@ -33,7 +30,7 @@ def grow(policy: Rules, draft: Draft, price: float) -> None:
         ladder = policy.ladder(draft.cluster, held.job)
         steps += [
             (-ladder.slope(held.option, option), number, option)
-            for option in _larger(ladder, held.option)
+            for option in ladder.larger(held.option)
             if _pays(policy, draft, held, option, price)
         ]
     steps.sort(key=lambda step: step[:2])
@@ -41,16 +38,6 @@ def grow(policy: Rules, draft: Draft, price: float) -> None:
     for _, number, option in steps:
         if number not in grown and _change(draft, draft.held[number], option):
             grown.add(number)
-
-
-def _larger(ladder: Ladder, current: Option) -> list[Option]:
-    """Return the points of the envelope beyond an option, on any shape; faster with more cores."""
-    faster = [o for o in ladder.options if o.iteration_time < current.iteration_time]
-    more_cores = [o for o in faster if o.shape == current.shape]
-    more = [o for o in faster if o.num_gpus > current.num_gpus]
-    points = [current, *more]
-    hull = envelope([(o.num_gpus, 1 / o.iteration_time) for o in points])
-    return [*more_cores, *(points[index] for index in hull[1:])]
 
 
 def _pays(policy: Rules, draft: Draft, held: Held, option: Option, price: float) -> bool:

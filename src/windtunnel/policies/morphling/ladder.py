@@ -8,8 +8,10 @@ would see no gain and stop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from windtunnel.throughput.sharing import envelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +38,7 @@ class Ladder:
     options: tuple[Option, ...]
     floor: Option
     reference: float
+    _larger: dict[int, list[Option]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, work: Work, freedom: str) -> Ladder:
@@ -69,6 +72,21 @@ class Ladder:
         if gpus == 0 and low is not None:
             return gained / max(1, abs(high.num_cpus - low.num_cpus))
         return gained / gpus
+
+    def larger(self, current: Option) -> list[Option]:
+        """Return what a job in an option may grow to.
+
+        Those faster with more cores on its shape, then the points of the envelope beyond it.
+        """
+        found = self._larger.get(id(current))  # options live as long as the run
+        if found is None:
+            faster = [o for o in self.options if o.iteration_time < current.iteration_time]
+            more_cores = [o for o in faster if o.shape == current.shape]
+            points = [current, *(o for o in faster if o.num_gpus > current.num_gpus)]
+            hull = envelope([(o.num_gpus, 1 / o.iteration_time) for o in points])
+            found = [*more_cores, *(points[index] for index in hull[1:])]
+            self._larger[id(current)] = found
+        return found
 
 
 def undominated(options: Iterable[Option]) -> list[Option]:

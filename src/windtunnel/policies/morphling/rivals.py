@@ -73,12 +73,13 @@ class EqualShare(Policy):
 
     def _to_share(self, draft: Draft, held: Held, share: int) -> None:
         """Let a running job change to its share if that is far from what it holds, and fits."""
+        if draft.now - self._launched[held.job.number] < self.interval:
+            return
         draft.drop(held.job)
         best = sized(draft.admitted(held.job, draft.cluster.options(held.job)), share)
         wanted, now = best[0].num_gpus, held.option.num_gpus
         is_near = wanted == now or (now < wanted * self.slack and wanted < now * self.slack)
-        is_new = draft.now - self._launched[held.job.number] < self.interval
-        if is_near or is_new or not draft.put_first(held.job, best):
+        if is_near or not draft.put_first(held.job, best):
             draft.restore(held)
 
 

@@ -31,15 +31,18 @@ class Rules(Policy):
     def begin(self, problem: Any) -> None:  # noqa: ARG002 - for those who look at it
         """Forget the jobs of other runs."""
         self._ladders: dict[Any, Ladder] = {}
+        self._ladder_of: dict[int, Ladder] = {}
         self._changes: dict[int, int] = {}
 
     def ladder(self, cluster: Any, job: JobView) -> Ladder:
         """Return the sizes at which a job may run."""
-        work = cluster.work(job)
-        key = (id(work.options), id(work.requested), work.guaranteed)
-        if key not in self._ladders:
-            self._ladders[key] = Ladder.of(work, self.freedom)
-        return self._ladders[key]
+        found = self._ladder_of.get(job.number)
+        if found is None:
+            work = cluster.work(job)
+            kind = (id(work.options), id(work.requested), work.guaranteed)
+            found = self._ladders.get(kind) or Ladder.of(work, self.freedom)
+            self._ladders[kind] = self._ladder_of[job.number] = found
+        return found
 
     def may_give_way(self, job: JobView) -> bool:
         """Return whether a job was changed less often than it may be for others' sake."""

@@ -58,8 +58,9 @@ class ElasticView:
             option: as if it were launched in this option now; None = as a running job goes on.
         """
         if option is None:
-            seconds: float = self.deciding.until_end(self.deciding.active(job))
-            if self.work(job).expected is None:
+            number = self.deciding.active(job)
+            seconds: float = self.deciding.until_end(number)
+            if self.driver.works[number].expected is None:
                 return seconds
             truth = max(0.0, job.remaining / self.work(job).requested.iteration_time)
             unseen = self.iterations_left(job) - truth
