@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SchemaError, SpecError, Violation
+from windtunnel.policies.gavel.queue_quotas import QueueQuotas
 from windtunnel.policies.gavel.work import Work
+from windtunnel.policies.quota_books import open_accounts
+from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
+from windtunnel.study.around import quotas_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +95,15 @@ def work_of(
     )
     keep = np.array([row for row in range(len(table)) if row not in reasons], int)
     rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
+    quotas = _quotas_of(table["vc"].take(rows), gangs[rows], types, cluster, conditions)
+    if quotas is not None:
+        able = accepted.copy()
+        able[rows] &= quotas.most() >= gangs[rows, None]
+        # Who has no quota at all where he runs is refused by name, as under any policy.
+        runs = able & (alone > 0) & (gangs[:, None] <= capacity)
+        able[~runs.any(axis=1)] = True
+        accepted = accepted & able
+        alone, spread = alone * accepted, spread * accepted
     pairs = None
     if measured and packed:
         kinds, pairs = _accepted_pairs(kinds, tables[2], accepted)
@@ -110,8 +123,33 @@ def work_of(
         spread_speeds=spread[rows],
         kinds=kinds[rows],
         pair_speeds=pairs,
+        quotas=quotas,
     )
     return work, rows, reasons
+
+
+def _quotas_of(
+    vcs: pa.ChunkedArray,
+    gangs: np.ndarray,
+    types: tuple[str, ...],
+    cluster: ClusterSpec,
+    conditions: Conditions,
+) -> QueueQuotas | None:
+    """Return the quotas of jobs of some virtual clusters; None = none limit the run.
+
+    Nor where a queue or a GPU type is missing: that is refused when the jobs are flown.
+    """
+    quotas = quotas_of(conditions)
+    if quotas is None:
+        return None
+    accounts = {account.name: account for account in open_accounts(quotas.in_types_of(cluster))}
+    found = [
+        accounts.get(NO_VC if vc is None else vc, accounts.get(REST)) for vc in vcs.to_pylist()
+    ]
+    known = {ANY_TYPE, *types}
+    if any(set(account.flavors) - known for account in accounts.values()) or None in found:
+        return None
+    return QueueQuotas([account for account in found if account is not None], gangs, types)
 
 
 def _types(cluster: ClusterSpec) -> tuple[str, ...]:

@@ -153,10 +153,9 @@ class Shares:
     def _instance(self, now: float, active: np.ndarray, left: np.ndarray) -> Instance:
         work = self.work
         pairs = work.pairs_among(active) if self.packed else np.empty((0, 2), int)
-        num_gpus = self._num_gpus
         return Instance(
             gpu_types=work.gpu_types,
-            num_gpus=num_gpus,
+            num_gpus=work.in_reach,
             job_ids=tuple(active.tolist()),
             throughputs=work.speeds[active],
             scale_factors=self._gangs[active],
@@ -168,9 +167,10 @@ class Shares:
             pairs=np.searchsorted(active, pairs),
             pair_throughputs=work.unit_speeds(pairs),
             costs=self.prices,
-            largest_gangs=num_gpus,
+            largest_gangs=self._num_gpus,
             entities=self.entities,
             job_entities=self.entity_of[active],
+            quotas=work.quotas,
         )
 
 

@@ -17,6 +17,8 @@ from windtunnel.errors import InfeasibleError, SpecError, nearest, quote
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from windtunnel.policies.gavel.queue_quotas import QueueQuotas
+
 _NAMES = frozenset({"cluster", "jobs", "pairs", "entities", "instance_costs", "SLO_seconds_left"})
 _JOB_NAMES = frozenset(
     {"id", "throughputs", "scale_factor", "priority_weight", "num_steps_remaining"}
@@ -75,6 +77,7 @@ class Instance:
         num_sharing: how many jobs an equal share is counted among; None = those of the instance.
             In a part of an instance it is the whole's jobs over the parts, so that a job's equal
             share is the same in both.
+        quotas: of the jobs' queues, where ids are the jobs' numbers there; None = none limit them.
     """
 
     gpu_types: tuple[str, ...]
@@ -94,6 +97,7 @@ class Instance:
     entities: tuple[Entity, ...] = ()
     job_entities: np.ndarray = field(default_factory=lambda: np.empty(0, int))
     num_sharing: float | None = None
+    quotas: QueueQuotas | None = None
 
     @property
     def num_jobs(self) -> int:

@@ -3,7 +3,7 @@
 Narayanan et al., OSDI'20, section 4.2 and 5; AlloX: Le et al., EuroSys'20; Gandiva: Xiao et al.,
 OSDI'18. Jobs come in the order of their ids where these are numbers, else in the instance's.
 A job that had all of a GPU type in the allocation before keeps it where a policy is
-non-preemptive (`fifo`, `allox`).
+non-preemptive (`fifo`, `allox`). First come, first served passes over a job that waits for quota.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ def fifo_perf(instance: Instance) -> np.ndarray:
     """
     shares, free = _kept(instance, None)
     for row in in_id_order(instance):
-        fits = instance.scale_factors[row] <= free
+        admitted = _admitted(instance, row)
+        if not admitted.any():
+            continue
+        fits = admitted & (instance.scale_factors[row] <= free)
         if not fits.any():
             break
         kind = int(np.argmax(np.where(fits, instance.throughputs[row], -1.0)))
         if instance.throughputs[row, kind] > 0:
-            shares[row, kind] = 1.0
-            free[kind] -= instance.scale_factors[row]
+            _give(instance, row, kind, shares, free)
     return shares
 
 
@@ -57,14 +59,13 @@ def fifo(instance: Instance, seed: int, previous: Allocation | None) -> np.ndarr
 
     shares, free = _kept(instance, previous)
     for row in in_id_order(instance):
-        if shares[row].any():
+        admitted = _admitted(instance, row)
+        if shares[row].any() or not admitted.any():
             continue
-        fits = (instance.throughputs[row] > 0) & (instance.scale_factors[row] <= free)
+        fits = admitted & (instance.throughputs[row] > 0) & (instance.scale_factors[row] <= free)
         if not fits.any():
             break
-        kind = int(rng.choice(np.flatnonzero(fits).tolist()))
-        shares[row, kind] = 1.0
-        free[kind] -= instance.scale_factors[row]
+        _give(instance, row, int(rng.choice(np.flatnonzero(fits).tolist())), shares, free)
     return shares
 
 
@@ -80,7 +81,8 @@ def fifo_packed(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
     alone = fifo_perf(instance)
     together = np.zeros((len(instance.pairs), len(instance.gpu_types)))
     for row in in_id_order(instance):
-        if alone[row].any():
+        admitted = _admitted(instance, row)
+        if alone[row].any() or not admitted.any():
             continue
         best, gain, place = -1, PACKING_GAIN, -1
         for number in np.flatnonzero((instance.pairs == row).any(axis=1)):
@@ -90,10 +92,12 @@ def fifo_packed(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
                 continue
             kind = int(np.argmax(alone[running]))
             score = pair_gain(instance, int(number), kind)
-            if score > gain:
+            if score > gain and admitted[kind]:
                 best, gain, place = int(number), score, running
         if best < 0:
             break
+        if instance.quotas is not None:
+            instance.quotas.take([_number(instance, row)], int(np.argmax(alone[place])))
         together[best] = alone[place]
         alone[place] = 0.0
     return alone, together
@@ -256,13 +260,37 @@ def _kept(instance: Instance, previous: Allocation | None) -> tuple[np.ndarray, 
     """Return the shares of jobs that run on, and the GPUs left, shapes (jobs, types), (types,)."""
     shares = np.zeros((instance.num_jobs, len(instance.gpu_types)))
     free = instance.num_gpus.copy()
+    if instance.quotas is not None:
+        instance.quotas.begin()
     if previous is None:
         return shares, free
     for row, job in enumerate(instance.job_ids):
         for kind, name in enumerate(instance.gpu_types):
             held = previous.shares.get(job, {}).get(name, 0.0)
             if held >= _WHOLE and instance.scale_factors[row] <= free[kind]:
-                shares[row, kind] = 1.0
-                free[kind] -= instance.scale_factors[row]
+                _give(instance, row, kind, shares, free)
                 break
     return shares, free
+
+
+def _admitted(instance: Instance, row: int) -> np.ndarray:
+    """Return the types that quotas leave to a job after those before it, Bool array (types,)."""
+    if instance.quotas is None:
+        return np.ones(len(instance.gpu_types), bool)
+    admitted: np.ndarray = instance.quotas.types(_number(instance, row)) & instance.runnable[row]
+    return admitted
+
+
+def _give(instance: Instance, row: int, kind: int, shares: np.ndarray, free: np.ndarray) -> None:
+    """Give a job all of a type; ``shares`` (jobs, types) and ``free`` (types,) are changed."""
+    if instance.quotas is not None:
+        instance.quotas.take([_number(instance, row)], kind)
+    shares[row, kind] = 1.0
+    free[kind] -= instance.scale_factors[row]
+
+
+def _number(instance: Instance, row: int) -> int:
+    """Return a job's number in the quotas of the instance."""
+    number = instance.job_ids[row]
+    assert isinstance(number, int)  # noqa: S101 - quotas come with numbers alone
+    return number

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from windtunnel.cluster.parts import holding_types
-from windtunnel.errors import PolicyError
+from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.filling import ALL, ARRIVALS, Arrivals
 from windtunnel.policies.gavel.deficits import Deficits
 from windtunnel.policies.gavel.work import ALONE
@@ -130,13 +130,29 @@ class Rounds(Policy):
         nowhere = [
             holding_types(demand, free, problem.types) == frozenset() for demand in problem.demands
         ]
-        return {
-            job: (
-                f"asks for {problem.jobs.num_gpus[problem.rows[job]]:g} GPUs; in a round a job is "
-                "on one GPU type, and none alone can hold it"
-            )
+        why = {
+            job: "in a round a job is on one GPU type, and none alone can hold it"
             for job, kind in enumerate(problem.demand_of.tolist())
             if nowhere[kind]
+        }
+        why |= self._above_quotas()
+        asked = problem.jobs.num_gpus[problem.rows]
+        return {job: f"asks for {asked[job]:g} GPUs; {found}" for job, found in why.items()}
+
+    def _above_quotas(self) -> dict[int, str]:
+        """Return the jobs that have no quota where they run, with why, by arrival number."""
+        work = self.work
+        if work.quotas is None:
+            return {}
+        most = np.where(work.able, work.quotas.most(), 0.0).max(axis=1, initial=0.0)
+        found = self._job_at[self._problem.rows]
+        return {
+            number: (
+                f"the quota of {quote(work.quotas.queue(job))} allows {most[job]:g} at most where "
+                "it runs, whoever else runs"
+            )
+            for number, job in enumerate(found.tolist())
+            if work.gangs[job] > most[job]
         }
 
     def close(self, now: float) -> None:
@@ -161,11 +177,14 @@ class Rounds(Policy):
                 yield from self._rerated(job, cluster)
         self._left_alone.clear()
         # Where nothing runs any more there is nothing to wait for, and a round begins.
-        if now < self._boundary and (self._mate or self.rules.fill == ALL):
+        fills = self.rules.fill == ALL and not self.rules.in_turn
+        if now < self._boundary and (self._mate or fills):
             self._fill_between(queue, cluster)
             return
         self._arrivals.begin_round()
         self.rounds += 1
+        if self.rules.in_turn:
+            self._look_in_reach(cluster)
         if self._changed:
             self._decide_on_shares(now, queue)
         yield from self._begin_round(now, cluster)
@@ -205,6 +224,12 @@ class Rounds(Policy):
         self._active = active
         self._changed = True
 
+    def _look_in_reach(self, cluster: Any) -> None:
+        """Note which GPUs there are to give out: where others are down, nobody waits for those."""
+        found = np.array(self._left(cluster)) / self._units
+        self._changed |= bool((found != self.work.in_reach).any())
+        self.work.in_reach[:] = found
+
     def _decide_on_shares(self, now: float, queue: Any) -> None:
         """Ask for shares, from now on."""
         left = self.left.copy()
@@ -224,9 +249,9 @@ class Rounds(Policy):
 
     def _begin_round(self, now: float, cluster: Any) -> Iterator[Decision]:
         """Choose who runs in the round, and move jobs accordingly."""
-        left = self._free(cluster)
-        for (job, _), kind in self._running.items():
-            left[kind] += self._gangs[job]
+        left = self._left(cluster)
+        if self.work.quotas is not None:
+            self.work.quotas.begin()
         placed: set[int] = set()
         chosen = [*self._due(left, placed, within=False), *self._leftovers(left, placed)]
         if not chosen and self._seen == self.work.num_jobs and self._all_free(cluster):
@@ -245,15 +270,25 @@ class Rounds(Policy):
             self._fill(cluster)
             return
         new = self._arrivals.waiting(queue)
-        if self.rules.in_turn and len(queue) > len(new):
+        in_turn = self.rules.in_turn
+        older = set(self._job_at[queue.row].tolist()) - {int(self._job_at[v.row]) for v in new}
+        if in_turn and any(not self._lacks_quota(job) for job in older):
             return  # first come, first served: somebody has waited for longer
         for view in new:
             job = int(self._job_at[view.row])
             kinds = self._kinds_by_fitness(job, self._free(cluster))
             if any(self._starts((job, ALONE), kind, cluster) for kind in kinds):
                 self._arrivals.start(view)
-            elif self.rules.in_turn:
+            elif in_turn and not self._lacks_quota(job):
                 return
+
+    def _lacks_quota(self, job: int) -> bool:
+        """Return whether a job waits for quota on all types where it runs: it blocks nobody."""
+        quotas = self.work.quotas
+        if quotas is None:
+            return False
+        quotas.begin(self._kind.items())
+        return not (quotas.types(job) & self.work.able[job]).any()
 
     def _kinds_by_fitness(self, job: int, left: list[int]) -> list[int]:
         """Return the types with GPUs enough left for a job, where it is fastest first.
@@ -272,18 +307,29 @@ class Rounds(Policy):
         left = self._free(cluster)
         if not any(left):
             return
-        placed = set(self._mate)
+        placed, quotas = set(self._mate), self.work.quotas
+        if quotas is not None:
+            quotas.begin(self._kind.items())
         for unit, kind in chain(
             self._due(left, placed, within=True), self._leftovers(left, placed)
         ):
             if not self._starts(unit, kind, cluster):
                 left[kind] += self._gangs[unit[0]]
                 placed.discard(unit[0])
+                if quotas is not None:
+                    quotas.give(unit[:1], kind)
 
     def _free(self, cluster: Any) -> list[int]:
         """Return the GPU units that are free, by type."""
         free = cluster.free_by_type
         return [round(free[name or None] * self._units) for name in self.work.gpu_types]
+
+    def _left(self, cluster: Any) -> list[int]:
+        """Return the GPU units that are free or in use, by type."""
+        left = self._free(cluster)
+        for (job, _), kind in self._running.items():
+            left[kind] += self._gangs[job]
+        return left
 
     def _all_free(self, cluster: Any) -> bool:
         return bool(cluster.free_gpus == cluster.num_gpus)
@@ -296,7 +342,7 @@ class Rounds(Policy):
             placed: jobs that have GPUs; those chosen are added.
             within: whether the round has begun: jobs that run stay, and there are no new pairs.
         """
-        able = self._here
+        able, quotas = self._here, self.work.quotas
         if within:
             able = able.copy()
             able[list(placed)] = False
@@ -304,9 +350,11 @@ class Rounds(Policy):
             gang = self._gangs[one]
             if gang > left[kind] or one in placed or other in placed:
                 continue
+            if within and other != ALONE:
+                continue
+            if quotas is not None and not quotas.take(_jobs_of((one, other)), kind):
+                continue
             if other != ALONE:
-                if within:
-                    continue
                 placed.add(other)
             left[kind] -= gang
             placed.add(one)
@@ -323,6 +371,7 @@ class Rounds(Policy):
         """
         if self.rules.in_turn or not any(left) or len(placed) == len(self._active):
             return
+        quotas = self.work.quotas
         rows = np.array([job for job in self._active.tolist() if job not in placed], int)
         fitness = self._fitness[rows]
         if self.rules.blind:
@@ -332,6 +381,8 @@ class Rounds(Policy):
         for job, kind in zip(rows[who[order]].tolist(), kinds[order].tolist(), strict=True):
             gang = self._gangs[job]
             if job in placed or gang > left[kind]:
+                continue
+            if quotas is not None and not quotas.take((job,), kind):
                 continue
             left[kind] -= gang
             placed.add(job)
@@ -358,10 +409,9 @@ class Rounds(Policy):
                 for job in (host, self._mate[host])
                 if job in unit
             }
-        for unit in leaving:
-            for job in unit:
-                if job != ALONE and job not in staying:
-                    yield Preempt(self._views[job])
+        for job in chain.from_iterable(map(_jobs_of, leaving)):
+            if job not in staying:
+                yield Preempt(self._views[job])
         moved = []
         for pick, host in zip(changed, hosts, strict=True):
             if host == ALONE:
@@ -462,3 +512,7 @@ class Rounds(Policy):
         self._running.pop((mate, job), None)
         self._runs(mate, ALONE, kind)
         self._left_alone.append(mate)
+
+
+def _jobs_of(unit: Unit) -> tuple[int, ...]:
+    return unit[:1] if unit[1] == ALONE else unit

@@ -15,6 +15,8 @@ from windtunnel.sim.expected_work import expected_left
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.policies.gavel.queue_quotas import QueueQuotas
+
 #: In place of a second member: the job has its GPUs to itself.
 ALONE = -1
 
@@ -38,6 +40,7 @@ class Work:
         kinds: row of each job in ``pair_speeds``; shape (jobs,), int.
         pair_speeds: steps per second of the first and the second of two jobs on the same GPUs, 0 =
             they cannot share; shape (kinds, kinds, types, 2). None = jobs never share.
+        quotas: of the jobs' queues; None = none limit them.
     """
 
     names: Sequence[str]
@@ -52,6 +55,7 @@ class Work:
     spread_speeds: np.ndarray
     kinds: np.ndarray
     pair_speeds: np.ndarray | None = None
+    quotas: QueueQuotas | None = None
 
     @cached_property
     def fastest(self) -> np.ndarray:
@@ -63,6 +67,20 @@ class Work:
     def expected(self) -> np.ndarray:
         """Work that policies expect of each job over what it has: 1 = they know; shape (jobs,)."""
         return np.ones(self.num_jobs)
+
+    @cached_property
+    def able(self) -> np.ndarray:
+        """Where each job can run alone, quotas aside; Bool array (jobs, types)."""
+        able: np.ndarray = (self.speeds > 0) & (self.gangs[:, None] <= self.num_gpus)
+        return able
+
+    @cached_property
+    def in_reach(self) -> np.ndarray:
+        """GPUs of each type that first come, first served gives out; shape (types,).
+
+        Those of nodes that are down are not; a mechanism that knows them says so.
+        """
+        return self.num_gpus.astype(float)
 
     def expected_left(self, rows: np.ndarray, left: np.ndarray) -> np.ndarray:
         """Return the steps that jobs are expected to have left, where they have ``left``."""
