@@ -60,6 +60,34 @@ def test_the_head_is_the_first_with_quota(engine: str, queueing: str) -> None:
 
 
 @ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "easy_sjbf"])
+def test_a_head_whose_quota_is_taken_blocks_nobody(engine: str, queueing: str) -> None:
+    # At 1 a's first job is the head, promised 100 and the whole node. Its second one is short, and
+    # takes of its quota: b's long one would delay the head, which has no claim any more.
+    jobs = _jobs((0, 100, 2, "b"), (1, 50, 4, "a"), (1, 10, 1, "a"), (1, 200, 1, "b"))
+    given = {"queueing": queueing, "quotas": APART, "engine": engine}
+    assert _starts(jobs, "1x4", "fifo", **given) == [0, 201, 1, 1]
+    # As if the last had come a moment later. Where limits block, the head holds it up.
+    later = jobs | {"submit_time": [0, 1, 1, 2]}
+    assert _starts(later, "1x4", "fifo", **given) == [0, 202, 1, 2]
+    assert _starts(jobs, "1x4", "fifo", blocking_limits=True, **given) == [0, 100, 1, 150]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "easy_sjbf"])
+def test_who_is_next_is_the_head_then(engine: str, queueing: str) -> None:
+    # With a's job out, c's is promised 100 at 1: the last, of 60 s, ends by then; of 120 it waits.
+    rows = [(0, 100, 2, "b"), (1, 50, 4, "a"), (1, 10, 1, "a"), (1, 130, 4, "c")]
+    quotas = {"queues": [*APART["queues"], {"vc": "c", "nominal_quota": 4}]}
+    given = {"queueing": queueing, "quotas": quotas, "engine": engine}
+    for length, start in ((60, 1), (120, 280)):
+        jobs = _jobs(*rows, (1, length, 1, "c"))
+        found = _starts(jobs, "1x4", "fifo", **given)
+        assert found[2] == 1
+        assert found[4] == start
+
+
+@ENGINES
 def test_a_promise_is_lifted_where_the_quota_is_used_up(engine: str) -> None:
     # Both of a's jobs have the quota at 10, when the first of them takes it all: the second's
     # promise is lifted, and b's job has its place.

@@ -43,11 +43,15 @@ class EasyRule(PreemptingRule):
         head: the job that holds the reservation.
         is_reserved: the shadow is of this decision.
         is_held_up: a job behind the head waits for quota, and quotas are to block.
+        has_quota: the head has its quota by itself, nobody giving way.
+        is_robbed: a backfilled job took that.
     """
 
     head: cython.int
     is_reserved: cython.bint
     is_held_up: cython.bint
+    has_quota: cython.bint
+    is_robbed: cython.bint
     shortest_first: cython.bint
     announced: Announced
     version: cython.longlong
@@ -91,7 +95,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""
-        self.is_reserved = False
         if self.version != self.free.version:
             self.version = self.free.version
             self.admission.capped = False
@@ -101,14 +104,30 @@ class EasyRule(PreemptingRule):
             self.head = self.preemption.walk(False)
         else:
             self._start_in_order()
+        while self._plan():
+            self._start_in_order()
+        if self.lines.num_closed > 0:
+            self.lines.reopen()
+
+    @compiled
+    def _plan(self) -> cython.bint:
+        """Reserve for the head, and backfill; return whether that took the quota it had."""
+        self.is_reserved = self.is_robbed = False
         if self.head >= 0 and self.lines.count > 1 and self._is_worth_it():
+            self.has_quota = not self.admission.is_over(self.head)
             self._reserve(self.head)
             if self.shortest_first:
                 self._backfill_shortest()
             else:
                 self._backfill()
-        if self.lines.num_closed > 0:
-            self.lines.reopen()
+        return self.is_robbed
+
+    @compiled
+    def _start_backfilled(self, job: cython.int) -> cython.void:
+        """Start a job behind the head, which is out of its line."""
+        self.stamp += 1
+        self.state.begin(job, self.admission.kind)
+        self.is_robbed = self.has_quota and self.admission.is_over(self.head)
 
     @compiled
     def _start_in_order(self) -> cython.void:
@@ -389,14 +408,13 @@ class EasyRule(PreemptingRule):
             line = self.lines.tops[top]
             self.merge.place[line] = 0
             self._offer(line)
-        while self.merge.count > 0 and not self.is_held_up:
+        while self.merge.count > 0 and not self.is_held_up and not self.is_robbed:
             line = self.merge.heap[0]
             self.merge.pop()
             job = self.merge.next_of(line)
             if self._may_start(line, job):
-                self.stamp += 1
                 self.lines.remove_at(line, self.lines.begin[line] + self.merge.place[line])
-                self.state.begin(job, self.admission.kind)
+                self._start_backfilled(job)
                 self._go_on_behind(job)
             else:
                 self.merge.place[line] += 1
@@ -448,16 +466,15 @@ class EasyRule(PreemptingRule):
         line: cython.int
         for hole in range((self.num_heap >> 1) - 1, -1, -1):
             self._sink_job(hole, self.heap[hole])
-        while self.num_heap > 0 and not self.is_held_up:
+        while self.num_heap > 0 and not self.is_held_up and not self.is_robbed:
             job = self.heap[0]
             self.num_heap -= 1
             if self.num_heap > 0:
                 self._sink_job(0, self.heap[self.num_heap])
             line = self.lines.line_of[job]
             if self._may_start(line, job):
-                self.stamp += 1
                 self.lines.remove(job)
-                self.state.begin(job, self.admission.kind)
+                self._start_backfilled(job)
 
     @compiled
     def _gather(self, head: cython.int) -> cython.void:

@@ -93,23 +93,28 @@ class Easy(Backfilling):
     shadow: float | None = None
 
     def decide(self) -> None:
-        """Start who may start."""
+        """Start who may start; where that takes the head's quota, who is next holds its place."""
         waiting = self.start_in_order()
-        self.head, self.shadow = waiting[0] if waiting else -1, None
-        if len(waiting) > 1:
-            self._backfill(waiting[0], waiting[1:])
+        while self._plan(waiting):
+            waiting = self.start_those_that_fit()
 
-    def _backfill(self, head: int, behind: list[int]) -> None:
+    def _plan(self, waiting: list[int]) -> bool:
+        """Reserve for the first, and backfill; return whether that took the quota it had."""
+        self.head, self.shadow = waiting[0] if waiting else -1, None
+        return len(waiting) > 1 and self._backfill(waiting[0], waiting[1:])
+
+    def _backfill(self, head: int, behind: list[int]) -> bool:
         state = self.state
         shadow, beside, left = self.reserve(head)
         self.shadow = shadow
+        has_quota = not state.is_over(head)
         if self.shortest_first:
             behind = sorted(behind, key=lambda job: (state.estimate[job], job))
         for job in behind:
             where = state.fit(job)
             if where is None:
                 if state.blocks and state.is_over(job):
-                    return
+                    return False
                 continue
             if state.planned_stop(job, state.now) > shadow:
                 draw = state.draw(job, where)
@@ -119,6 +124,9 @@ class Easy(Backfilling):
                 beside.take(where, state.demand[job])
                 left -= draw
             self.start(job, where)
+            if has_quota and state.is_over(head):
+                return True
+        return False
 
     def reserve(self, head: int) -> tuple[float, Any, int]:
         """Return the shadow time, and what is free and may be drawn then beside the head.

@@ -105,6 +105,10 @@ class Rule:
         """
         if self.walk is not None:
             return self.walk(self, past_refused=False)
+        return self.start_those_that_fit()
+
+    def start_those_that_fit(self) -> list[int]:
+        """Do what `start_in_order` does, and preempt nobody."""
         waiting = self.waiting()
         for number, job in enumerate(waiting):
             where = self.state.fit(job)
