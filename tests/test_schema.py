@@ -151,3 +151,16 @@ def test_in_memory_nan_is_a_mistake_and_none_is_unknown() -> None:
         as_jobs({**jobs, "duration": [1.0, np.nan]})
     with pytest.raises(wt.SchemaError, match="'estimate': expected a finite number >= 0"):
         as_jobs({**jobs, "estimate": [-0.0, 1.0]})
+
+
+def test_text_among_numbers_in_memory_is_named_with_its_column() -> None:
+    jobs = {"submit_time": [0.0, 1.0], "duration": [1.0, 1.0], "num_gpus": [1, "x"]}
+    with pytest.raises(wt.SchemaError) as error:
+        as_jobs(jobs | {"vc": ["a", 3], "mine": [1, "x"]})
+    assert [v.column for v in error.value.violations] == ["num_gpus", "vc", "mine"]
+    assert "'num_gpus': expected values of type double (Could not convert 'x'" in str(error.value)
+    assert "'mine': expected values of one type" in str(error.value)
+    with pytest.raises(wt.SchemaError, match="'duration': expected values of type double"):
+        as_jobs(jobs | {"num_gpus": [1, 1], "duration": 5})
+    with pytest.raises(wt.SchemaError, match="expected columns of one length"):
+        as_jobs(jobs | {"num_gpus": [1, 2, 3]})

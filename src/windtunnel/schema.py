@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from windtunnel.errors import SchemaError, SpecError, Violation, nearest, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 STATUSES: tuple[str, ...] = (
     "completed",
@@ -358,10 +358,10 @@ def _arrow(jobs: Any, source: str) -> pa.Table:
     if hasattr(jobs, "__arrow_c_stream__"):
         return pa.table(jobs)
     if hasattr(jobs, "items"):
-        columns: dict[str, Callable[..., Any] | Any] = dict(jobs.items())
+        columns = _columns(dict(jobs.items()), source)
         try:
-            return pa.table({name: _column(name, values) for name, values in columns.items()})
-        except (pa.ArrowException, TypeError, ValueError) as error:
+            return pa.table(columns)
+        except pa.ArrowException as error:
             raise SchemaError(
                 source, [Violation("*", f"columns of one length ({error})")]
             ) from error
@@ -369,6 +369,24 @@ def _arrow(jobs: Any, source: str) -> pa.Table:
         source,
         [Violation("*", f"an Arrow-exporting table or a mapping of columns, not {type(jobs)}")],
     )
+
+
+def _columns(given: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return in-memory columns as Arrow.
+
+    Raises:
+        SchemaError: values of some are not of one type; names these columns.
+    """
+    columns, violations = {}, []
+    for name, values in given.items():
+        try:
+            columns[name] = _column(name, values)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            kind = f"type {BY_NAME[name].type}" if name in BY_NAME else "one type"
+            violations.append(Violation(str(name), f"values of {kind} ({error})"))
+    if violations:
+        raise SchemaError(source, violations)
+    return columns
 
 
 def _column(name: str, values: Any) -> Any:

@@ -92,6 +92,100 @@ def test_quotas_by_type_lead_to_the_type(engine: str) -> None:
         assert set(out.table["nodes"].to_pylist()[0]) == {1}
 
 
+#: W idle and in use of each GPU of two types; there are 80 W idle.
+UNLIKE = {"gpus": {"T4": {"idle_w": 10, "active_w": 110}, "V100": {"idle_w": 10, "active_w": 210}}}
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", RESIZING)
+def test_a_size_is_one_of_a_type_that_the_job_accepts(policy: str, engine: str) -> None:
+    """The quota is of 4 T4s, and there is power for as many: of the V100s it is 1, or 2."""
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a")) | {"gpu_type": ["V100"]}
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 4, "V100": 1}}]}
+    for options, gpus in (({"quotas": quotas}, 1), ({"power": UNLIKE, "power_cap": 480}, 2)):
+        out = wt.simulate(
+            jobs, "1x4:T4,1x4:V100", policy, models=MODELS, penalty=1, engine=engine, **options
+        )
+        assert out.table["status"].to_pylist() == ["finished"]
+        assert max(out.segments["num_gpus"].to_pylist()) == gpus
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", RESIZING)
+def test_a_size_is_one_that_the_cheap_type_has(policy: str, engine: str) -> None:
+    """There is power for 16 T4s, of which there are 8, and not for 8 V100s beside them."""
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 0, "a"))
+    out = wt.simulate(jobs, "1x8:T4,1x8:V100", policy, models=MODELS, penalty=1, engine=engine,
+                      power=UNLIKE, power_cap=1760)  # fmt: skip
+    assert out.table["status"].to_pylist() == ["finished"]
+    assert max(out.segments["num_gpus"].to_pylist()) <= 8
+
+
+def test_a_job_too_dear_on_the_type_that_it_accepts_is_refused() -> None:
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 1, "a")) | {"gpu_type": ["V100"]}
+    with pytest.raises(SpecError, match="never fit under it: 'j0'"):
+        wt.simulate(jobs, "1x4:T4,1x4:V100", "morphling", models=MODELS, power=UNLIKE,
+                    power_cap=700)  # fmt: skip
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["pollux:optimus", "pollux:pollux", "pollux:sia"])
+def test_who_waits_for_quota_leaves_gpus_to_others(policy: str, engine: str) -> None:
+    """Four jobs of a queue that has one GPU come first, and the cluster has no more than four."""
+    rows = [(0, "flat", 1, "ga", 50, 0, "a")] * 4 + [(0, "flat", 1, "ga", 50, 0, "b")]
+    quotas = {"queues": [{"vc": "a", "nominal_quota": 1}, {"vc": "b", "nominal_quota": 3}]}
+    out = wt.simulate(jobs_of(*rows), "1x4", policy, models=MODELS, quotas=quotas, engine=engine)
+    assert out.table["start_time"].to_pylist()[4] == 0
+
+
+class Asks(wt.Policy):
+    """Resizes its jobs to 4 GPUs: where the placement would have them, or on some nodes."""
+
+    elastic = True
+
+    def __init__(self, where: Any) -> None:
+        self.where = where
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        del now
+        for job in [*cluster.running, *queue]:
+            (size,) = (o for o in cluster.options(job) if o.shape == (4,) and o.plan.name == "ga")
+            yield wt.Resize(job, size, self.where)
+
+
+@ENGINES
+@pytest.mark.parametrize("where", [None, [(0, 4)]])
+def test_refusals_say_whether_quota_or_power_is_short(engine: str, where: Any) -> None:
+    jobs = jobs_of((0, "steep", 2, "ga", 50, 0, "a"))
+    for options, why in (
+        ({"quotas": quotas_of(3)}, "the quota of 'a' does not suffice"),
+        ({"power": POWER, "power_cap": 460}, "there is too little power"),
+    ):
+        given: Any = {"models": MODELS, "engine": engine, **options}
+        with pytest.raises(PolicyError, match=f"runs a job where it does not fit: {why}"):
+            wt.simulate(jobs, NODES, Asks(where), **given)
+    with pytest.raises(PolicyError, match="is given 4 there"):
+        wt.simulate(jobs_of(*[(0, "steep", 2, "ga", 50, 0, "a")] * 3), NODES, Asks([(0, 4)]),
+                    models=MODELS, quotas=quotas_of(16), engine=engine)  # fmt: skip
+
+
+@ENGINES
+def test_refusals_of_jobs_of_one_size_do_so_too(engine: str) -> None:
+    def anyway(now: float, queue: Any, cluster: Any) -> Any:
+        del now, cluster
+        yield from (wt.Start(job) for job in queue)
+
+    jobs = {"submit_time": [0, 0], "duration": [9, 9], "num_gpus": [2, 2], "vc": ["a", "a"]}
+    for options, why in (
+        ({"quotas": {"a": 3}}, "the quota of 'a' does not suffice"),
+        ({"power": POWER, "power_cap": 420}, "there is too little power"),
+        ({"quotas": {"a": 4}}, "0 of 2 GPUs are free"),
+    ):
+        cluster = "1x2" if "free" in why else "1x16"
+        with pytest.raises(PolicyError, match=f"starts a job where it does not fit: {why}"):
+            wt.simulate(jobs, cluster, anyway, engine=engine, **options)
+
+
 class Waits(wt.Policy):
     """Starts jobs in the order of the queue, by a way of its own."""
 

@@ -201,7 +201,7 @@ class Deciding:
                 where = self.cluster.fit(view)
         if where is None:
             if not self.search.looks_for(job):
-                raise self.driver.unfit("starts", view)
+                raise self.driver.unfit("starts", view, kind)
         elif not (where is self.search.offer and self.search.is_offer(job)):
             self.choose("starts", view, where, kind, self.search.free)
             self.search.take_given()
@@ -272,10 +272,6 @@ class Deciding:
             self.search.free, job, self.state.held_kind[other], self.search.given
         )
 
-    def is_over(self, job: cython.int) -> bool:
-        """Return whether a job's queue has no quota left for what it asks for."""
-        return self.search.admission.is_over(job)
-
     def affords_beside(self, job: cython.int, other: cython.int) -> bool:
         """Return whether there is power for a job where another runs."""
         if not self.state.has_power:
@@ -309,18 +305,17 @@ class Deciding:
         base: cython.double = self.state.base_rate[job]
         if rate is not None:
             base = self.driver.rate(rate, view)
-        self._go_on("moves", view, job, where, self.state.kind[job], base)
+        self._go_on("moves", view, job, where, self.state.kind[job], base, None)
 
     def resize(self, view: object, option: object, kind: int, rate: float, where: object) -> None:
         """Let an elastic job run in an option, waiting or running."""
         job: cython.int = self.number(view)
         if self.state.status[job] == STATE_RUNNING:
-            self.options[job] = option
-            self._go_on("runs", view, job, where, kind, rate)
+            self._go_on("runs", view, job, where, kind, rate, option)
             return
         if where is None:
             if not self.search.fit_as(self.search.free, job, kind):
-                raise self.driver.unfit("runs", view)
+                raise self.driver.unfit("runs", view, kind)
         else:
             self.choose("runs", view, where, kind, self.search.free)
             self.search.take_given()
@@ -335,16 +330,19 @@ class Deciding:
         where: object,
         kind: cython.int,
         rate: cython.double,
+        option: object,
     ) -> None:
         """Stop a running job and let it begin another stay at once; that costs it its resuming."""
         free: Free = self.search.without([job])
         if where is None:
             if not self.search.fit_as(free, job, kind):
-                raise self.driver.unfit(does, view)
+                raise self.driver.unfit(does, view, kind)
             self.search.given.count = 0
             self.search.given.extend(free.place, 0, free.place.count)
         else:
             self.choose(does, view, where, kind, free)
+        if option is not None:
+            self.options[job] = option
         self.state.stop(job, False)
         if self.state.resumes:
             self.state.start_overhead[job] = self.state.resume_cost[job]

@@ -69,13 +69,13 @@ class Driver(Decisions):
         self._demands: dict[int, Any] = dict(enumerate(self.problem.demands))
 
     def _nobody_admitted(self) -> Headroom | None:
-        """Return what admission leaves of an elastic run while nobody runs; None = all."""
+        """Return what admission leaves while nobody runs; None = all."""
         quotas, power = self.run.rules.quotas, self.run.power
-        cap = None if power is None else power.cap
-        if self.works is None or (quotas is None and cap is None):
+        cap, resizes = None if power is None else power.cap, self.works is not None
+        if quotas is None and cap is None:
             return None
-        books = None if quotas is None else QuotaBooks(quotas, self.problem, resizes=True)
-        watts = None if cap is None else Watts(self.problem, cap, fixed=False)
+        books = None if quotas is None else QuotaBooks(quotas, self.problem, resizes=resizes)
+        watts = None if cap is None else Watts(self.problem, cap, fixed=not resizes)
         return Headroom(books, watts, 0)
 
     def _every_share(self) -> FreeShares | None:
@@ -169,17 +169,23 @@ class Driver(Decisions):
         """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
         return self._admits is not None and self._admits.differs_by_node
 
+    def headroom(self) -> Headroom | None:
+        """Return what admission leaves besides who runs now; None = it does not limit the run."""
+        if self._admits is None:
+            return None
+        room = self._admits.copy()
+        if self.run.capped:
+            room.spare = max(int(self.state.power_state()[0]), 0)
+        for job in self.state.running():
+            room.begin(job, self.state.where(job))
+        return room
+
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
-        self._follow_running()
         assert self._shares is not None  # noqa: S101 - of an elastic run
+        self._follow_running()
         free = self._shares.copy()
-        if self._admits is not None:
-            free.headroom = self._admits.copy()
-            if self.run.capped:
-                free.headroom.spare = max(int(self.state.power_state()[0]), 0)
-            for job, (_, where, _) in self._held.items():
-                free.headroom.begin(job, where)
+        free.headroom = self.headroom()
         for node, group in self.free.held():
             free.withhold(node, group)
         return free
@@ -199,11 +205,15 @@ class Driver(Decisions):
 
     # What is impossible.
 
-    def unfit(self, does: str, view: Any) -> PolicyError:
+    def unfit(self, does: str, view: Any, kind: int) -> PolicyError:
         """Return the error of a job that fits nowhere now."""
-        return self.no_place(does, view, self.free.free_by_node().tolist())
+        return self.no_place(does, view, self._asked(kind), self.free.free_by_node().tolist())
 
     def misfit(self, does: str, view: Any, where: Any, kind: int, free: Any) -> PolicyError:
         """Return the error of a place that a policy chose, and that is none."""
-        demand = self.demand_of(kind) if self.shapes is None else self.shapes.option(kind)
-        return self.no_such_place(does, view, where, demand, free.free_by_node().tolist())
+        asked, units = self._asked(kind), free.free_by_node().tolist()
+        return self.no_such_place(does, view, where, asked, units)
+
+    def _asked(self, kind: int) -> Any:
+        """Return the demand or the option that is a kind."""
+        return self.demand_of(kind) if self.shapes is None else self.shapes.option(kind)

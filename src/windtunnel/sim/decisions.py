@@ -25,6 +25,7 @@ from windtunnel.sim.refusals import (
     DECISIONS,
     free_gpus,
     is_whole,
+    pairs_of,
     whole,
     why_not,
     why_not_beside,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.elastic.headroom import Headroom
     from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.elastic.work import Option, Work
     from windtunnel.sim.flight import Flight
@@ -81,6 +83,10 @@ class Decisions:
 
     def demand_of(self, kind: Any) -> Any:
         """Return the demand that is a kind to the engine; None = it is an option's."""
+        raise NotImplementedError
+
+    def headroom(self) -> Headroom | None:
+        """Return what admission leaves besides who runs now; None = it does not limit the run."""
         raise NotImplementedError
 
     def free_shares(self) -> FreeShares:
@@ -285,23 +291,39 @@ class Decisions:
         """Return the error of a policy that returned something else than decisions."""
         return self.impossible(f"decide returned {found!r}; expected to yield {DECISIONS}", None)
 
-    def no_place(self, does: str, view: Any, free: Sequence[int]) -> PolicyError:
+    def no_place(self, does: str, view: Any, demand: Any, free: Sequence[int]) -> PolicyError:
         """Return the error of a job that fits nowhere, with GPU units free by node."""
-        why = self._lacking_quota(view) or free_gpus(self.problem, free)
+        why = self._kept_out(view, demand, None) or free_gpus(self.problem, free)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
 
     def no_such_place(
         self, does: str, view: Any, where: Any, demand: Any, free: Sequence[int]
     ) -> PolicyError:
         """Return the error of a place that a policy chose, and that is none."""
-        why = self._lacking_quota(view) or why_not(self.problem, demand, where, free)
+        why = self._kept_out(view, demand, where) or why_not(self.problem, demand, where, free)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
 
-    def _lacking_quota(self, view: Any) -> str:
-        """Return what to say of a job that waits for quota; empty if it does not."""
-        if not self.deciding.is_over(self.deciding.active(view)):
+    def _kept_out(self, view: Any, demand: Any, where: Any) -> str:
+        """Return what to say of a job that quota or power keeps out; empty if neither does.
+
+        What the job holds itself is left out of account.
+
+        Args:
+            view: the job.
+            demand: what it asks for, or the option that it is to run in.
+            where: the policy's own choice; None = anywhere.
+        """
+        room, job = self.headroom(), self.deciding.active(view)
+        if room is None:
             return ""
-        return f"the quota of {quote(view.vc or '(none)')} does not suffice"
+        room.end(job)
+        gpus = self.problem.gpus[job] / self.problem.units
+        if self.works is not None:
+            gpus = demand.num_gpus
+        chosen = pairs_of(self.problem, where)
+        if not room.has_quota(job, gpus, chosen):
+            return f"the quota of {quote(view.vc or '(none)')} does not suffice"
+        return "" if room.has_power(job, gpus, chosen) else "there is too little power"
 
     def integers(self, node: Any, grant: Any) -> tuple[int, int]:
         """Return a policy's own node and GPUs as Python's numbers.

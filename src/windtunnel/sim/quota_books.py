@@ -107,9 +107,9 @@ class QuotaBooks:
         """Return whether a job's quota suffices for it as it would run somewhere."""
         return self.allows(job, self._flavor(where), self._amount(job, where))
 
-    def nodes(self, job: int, gpus: int) -> int:
+    def nodes(self, job: int, gpus: float) -> int:
         """Return the nodes on which a job has the quota for so many GPUs, as a bitset."""
-        names, amount = self.quotas.names, gpus * PARTS
+        names, amount = self.quotas.names, round(gpus * PARTS)
         flavors = [f for f in range(len(names)) if self.allows(job, f, amount)]
         if not self.quotas.by_type:
             return EVERY_NODE if flavors else 0

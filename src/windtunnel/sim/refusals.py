@@ -82,6 +82,19 @@ def _why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> 
     return _whole(problem, demand, pairs, free)
 
 
+def pairs_of(problem: Problem, where: Any) -> Where | None:
+    """Return a policy's own choice as nodes and GPU units there; None = it is none.
+
+    Nor where the choice is of GPUs of which devices have parts, or which are to be found yet.
+    """
+    try:
+        found = [(operator.index(node), _units(problem, grant)) for node, grant in where]
+    except (TypeError, ValueError):
+        return None
+    known = range(len(problem.sizes))
+    return None if problem.devices or any(node not in known for node, _ in found) else found
+
+
 def _units(problem: Problem, grant: Any) -> int:
     """Return a grant in GPU units: a whole number is that, a float is a number of GPUs."""
     return whole(grant * problem.units) if isinstance(grant, float) else operator.index(grant)

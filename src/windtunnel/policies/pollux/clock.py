@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +81,8 @@ class Trained:
     first_start: float | None = None
     end: float | None = None
     stays: list[Stay] = field(default_factory=list)
+    #: GPUs that it does with.
+    least_gpus: ClassVar[int] = 1
 
     @property
     def application(self) -> Application:

@@ -75,6 +75,11 @@ class OnOptions:
         """Seconds that a launch costs."""
         return float(self.cluster.work(self.view).penalty)
 
+    @property
+    def least_gpus(self) -> int:
+        """GPUs of its smallest option."""
+        return self.options[0].num_gpus
+
     def allows(self, option: Option, nodes: Sequence[int]) -> bool:
         """Return whether an option may be on some nodes."""
         mask = self._allowed & option.nodes
@@ -204,6 +209,7 @@ class OnOptionsPolicy(Policy):
                 self._place(draft, job, chosen.get(job.job.name, ()))
         else:
             self._place_in_turn(draft, moved, chosen)
+            self._place_others(draft, active)
         for held in draft.held.values():
             if draft.changed(held):
                 self._jobs[held.job.number].starts += 1
@@ -214,15 +220,19 @@ class OnOptionsPolicy(Policy):
         self._arrivals.note(queue)
         for view in self._arrivals.waiting(queue):
             job = self._job(view, cluster)
-            least = job.options[0].num_gpus if self.resizes else job.job.gpus
-            ways = [option for option in job.options if option.num_gpus == least]
-            for option in sorted(ways, key=lambda option: option.iteration_time):
+            for option in self._least(job):
                 where = cluster.place(view, option)
                 if where is not None:
                     yield Resize(view, option, where)
                     self._arrivals.start(view)
                     job.launch(cluster.where(view), now)
                     break
+
+    def _least(self, job: OnOptions) -> list[Option]:
+        """Return the options of the fewest GPUs that a job is given, the fastest first."""
+        least = job.least_gpus if self.resizes else job.job.gpus
+        ways = [option for option in job.options if option.num_gpus == least]
+        return sorted(ways, key=lambda option: option.iteration_time)
 
     def _job(self, view: JobView, cluster: Any) -> OnOptions:
         if view.number not in self._jobs:
@@ -250,6 +260,21 @@ class OnOptionsPolicy(Policy):
             self._place(draft, job, nodes)
             if held is not None and nodes and job.view.number not in draft.held:
                 draft.restore(held)
+
+    def _place_others(self, draft: Draft, active: list[OnOptions]) -> None:
+        """Let jobs have, in turn, what those leave whom quotas or power keep out.
+
+        Who runs keeps what he has, else each gets the least.
+        """
+        for job in active:
+            number = job.view.number
+            before = draft.before.get(number)
+            if number in draft.held:
+                continue
+            if before is not None and draft.free.suits(before.where, before.option, number):
+                draft.restore(before)
+            else:
+                draft.put_first(job.view, self._least(job))
 
     def _place(self, draft: Draft, job: OnOptions, nodes: tuple[int, ...]) -> None:
         """Launch a job on so many GPUs, or as many below as fit; back where it was rather."""

@@ -68,6 +68,8 @@ class Tiresias:
 class Optimus:
     """GPUs one by one to the job whose remaining time they shorten most, from true step times.
 
+    Each gets the least that it does with first, in turn.
+
     Args:
         gain: the seconds that one GPU more saves a job that has so many.
     """
@@ -82,11 +84,13 @@ class Optimus:
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each job that runs."""
         del now, interval
-        spare = sum(free)
-        counts = {job.job.name: 1 for job in active[:spare]}
-        spare -= len(counts)
-        gains = {job.job.name: self._gain(job, 1) for job in active[: len(counts)]}
+        spare, counts = sum(free), dict[str, int]()
+        for job in active:
+            if job.least_gpus <= spare:
+                counts[job.job.name] = job.least_gpus
+                spare -= job.least_gpus
         jobs = {job.job.name: job for job in active}
+        gains = {name: self._gain(jobs[name], count) for name, count in counts.items()}
         while spare and gains:
             name = max(gains, key=lambda n: gains[n])
             if gains[name] <= 0:

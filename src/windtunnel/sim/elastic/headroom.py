@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.watts import Watts
+    from windtunnel.sim.problem import Problem
     from windtunnel.sim.quota_books import QuotaBooks
 
 
@@ -51,20 +52,58 @@ class Headroom:
             if self.watts is not None:
                 yield nodes & self.watts.cheap_nodes(job, gpus, self.spare)
 
-    def _with_quota(self, job: int, gpus: int) -> int:
+    def _with_quota(self, job: int, gpus: float) -> int:
         return EVERY_NODE if self.books is None else self.books.nodes(job, gpus)
 
     def admits(self, job: int, where: Where) -> bool:
         """Return whether a job may be somewhere, as far as quotas and power go."""
-        if self.books is not None and not self.books.allows_on(job, where):
-            return False
-        return self.watts is None or self.watts.floor(job, where) <= self.spare
+        return self.has_quota(job, 0, where) and self.has_power(job, 0, where)
 
     def admits_size(self, job: int, gpus: int) -> bool:
         """Return whether a job may have so many GPUs, on whatever nodes."""
-        if not self._with_quota(job, gpus):
-            return False
-        return self.watts is None or self.watts.cheap_nodes(job, gpus, self.spare) != 0
+        return self.has_quota(job, gpus, None) and self.has_power(job, gpus, None)
+
+    def has_quota(self, job: int, gpus: float, where: Where | None) -> bool:
+        """Return whether quotas let a job be somewhere; None = have so many GPUs anywhere."""
+        if self.books is None:
+            return True
+        if where is not None:
+            return self.books.allows_on(job, where)
+        if not self.books.resizes:
+            return not self.books.is_over(job)
+        return self._hold(self._open_to(job, gpus), gpus, on_one_type=self.books.quotas.by_type)
+
+    def has_power(self, job: int, gpus: float, where: Where | None) -> bool:
+        """Return whether there is power for a job somewhere; None = where it has the quota."""
+        if self.watts is None:
+            return True
+        if where is not None:
+            return self.watts.floor(job, where) <= self.spare
+        nodes = self._open_to(job, gpus)
+        cheap = nodes & self.watts.cheap_nodes(job, gpus, self.spare)
+        by_quota = self.books is not None and self.books.quotas.by_type
+        return self._hold(cheap, gpus, on_one_type=by_quota or cheap != nodes)
+
+    @property
+    def _problem(self) -> Problem:
+        known = self.books or self.watts
+        assert known is not None  # noqa: S101 - who asks has seen to it
+        return known.problem
+
+    def _open_to(self, job: int, gpus: float) -> int:
+        """Return the nodes of GPU types that a job accepts and has the quota for, as a bitset."""
+        demand = self._problem.demands[self._problem.demand_of[job]]
+        allowed: int = getattr(demand, "allowed", EVERY_NODE)
+        return allowed & self._with_quota(job, gpus)
+
+    def _hold(self, nodes: int, gpus: float, *, on_one_type: bool) -> bool:
+        """Return whether some nodes have so many GPUs at all, those of one type if so wanted."""
+        room: dict[str | None, int] = {}
+        for node, size in enumerate(self._problem.sizes.tolist()):
+            if nodes >> node & 1:
+                kind = self._problem.types[node] if on_one_type else None
+                room[kind] = room.get(kind, 0) + size
+        return max(room.values(), default=0) >= gpus * self._problem.units
 
     def begin(self, job: int, where: Where) -> None:
         """Plan a job."""

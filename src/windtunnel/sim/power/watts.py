@@ -66,8 +66,10 @@ class Watts:
         return self._least[number]
 
     def least_of(self, job: int, gpus: float) -> int:
-        """Return the least that a job adds to the draw on so many GPUs of one type."""
-        return min(self._floor_of_gpus(job, kind, gpus) for kind in set(self.cap.type_of))
+        """Return the least that a job adds to the draw on so many GPUs of a type it accepts."""
+        allowed = self.problem.demands[self._demand_of[job]].allowed
+        kinds = {kind for node, kind in enumerate(self.cap.type_of) if allowed >> node & 1}
+        return min(self._floor_of_gpus(job, kind, gpus) for kind in kinds or {*self.cap.type_of})
 
     def cheap_nodes(self, job: int, gpus: float, spare: int) -> int:
         """Return the nodes on whose GPU type so many draw no more than ``spare``, as a bitset."""

@@ -212,7 +212,7 @@ class Deciding(Decisions):
         else:
             found = self.fit_without(job, own, [job])
         if found is None:
-            raise self.no_place(does, view, free_units(state.free))
+            raise self.no_place(does, view, own, free_units(state.free))
         return found
 
     def fit_without(self, job: int, demand: Any, jobs: Sequence[int]) -> Where | None:
@@ -268,11 +268,6 @@ class Deciding(Decisions):
         quotas = self.state.quotas
         return quotas is None or quotas.allows_on(job, self.state.where(other))
 
-    def is_over(self, job: int) -> bool:
-        """Return whether a job's queue has no quota left for what it asks for."""
-        quotas = self.state.quotas
-        return quotas is not None and quotas.is_over(job)
-
     # Elastic runs.
 
     def kind_of(self, job: int, option: Any) -> Any:  # noqa: ARG002 - the kernel numbers them
@@ -296,12 +291,19 @@ class Deciding(Decisions):
         """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
         return Headroom(self.state.quotas, self.state.watts, 0).differs_by_node
 
+    def headroom(self) -> Headroom | None:
+        """Return what admission leaves besides who runs now; None = it does not limit the run."""
+        state = self.state
+        if state.quotas is None and state.watts is None:
+            return None
+        room = Headroom(state.quotas, state.watts, state.spare).copy()
+        room.floors, room.running = state.floors, set(state.running)
+        return room
+
     def free_shares(self) -> Any:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
-        state, free = self.state, self.state.free.copy()
-        if state.quotas is not None or state.watts is not None:
-            free.headroom = Headroom(state.quotas, state.watts, state.spare).copy()
-            free.headroom.floors, free.headroom.running = state.floors, set(state.running)
+        free: Any = self.state.free.copy()
+        free.headroom = self.headroom()
         return free
 
     # What it has come to.
