@@ -28,7 +28,6 @@ from windtunnel.kernel.promises import PROMISE_MADE, Promises
 from windtunnel.kernel.rise_heap import RiseHeap
 from windtunnel.kernel.rise_runs import RiseRuns
 from windtunnel.kernel.rises import RISES_WIDE, Rises
-from windtunnel.kernel.span_trees import SpanTrees
 from windtunnel.kernel.state import State
 
 
@@ -43,7 +42,7 @@ class Risen:
     Attributes:
         rises: where there is more capacity.
         runs: for how long there is.
-        blocks, trees: the waiting jobs.
+        blocks: the waiting jobs.
         heap: for each rise and line the first job that may start earlier by it.
         wants_idle: jobs that do not go on one node whole go on empty nodes alone.
     """
@@ -55,7 +54,6 @@ class Risen:
     state: State
     lines: Lines
     blocks: LineBlocks
-    trees: SpanTrees
     heap: RiseHeap
     rises: Rises
     runs: RiseRuns
@@ -71,7 +69,7 @@ class Risen:
         self.search, self.promises = search, search.promises
         self.profile, self.state = search.profile, search.state
         self.lines, self.on = search.state.lines, search.on
-        self.blocks, self.trees = LineBlocks(search.promises), SpanTrees(search.promises)
+        self.blocks = LineBlocks(search.promises)
         self.heap = RiseHeap(search.state.lines)
         self.rises = Rises(search.promises)
         self.runs = RiseRuns(search, self.rises)
@@ -95,7 +93,6 @@ class Risen:
         self.heap.count = 0
         self.runs.placed_rise = -1
         self.blocks.survey()
-        self.trees.survey()
         self._look_at_kinds()
         for rise in range(self.rises.count):
             self.rises.born[rise] = 1
@@ -143,29 +140,8 @@ class Risen:
         self, rise: cython.int, line: cython.int, in_round: cython.int, after: cython.int
     ) -> cython.void:
         """Push the first job of a line behind ``after`` that may start earlier by a rise."""
-        if self._is_of_use(rise, line) and self._find(rise, line, in_round, after):
+        if self._find(rise, line, in_round, after):
             self.heap.push(rise, line, self.found_job, self.found_round)
-
-    @compiled
-    def _is_of_use(self, rise: cython.int, line: cython.int) -> cython.bint:
-        """Return whether anybody of a line may start earlier by a rise, wherever in the line.
-
-        Of a rise for jobs that do not go on one node whole that is not known.
-        """
-        begin: cython.longlong = self.lines.begin[line]
-        end: cython.longlong = begin + self.lines.length[line]
-        longest: cython.double
-        if self.rises.node[rise] == RISES_WIDE:
-            return True
-        self.runs.first(rise, self.lines.slab[begin], self.blocks.most_span[line])
-        while self.runs.has_run:
-            longest = self.blocks.longest_in(self.runs.begin, self.runs.end)
-            if self.trees.has(line, self.runs.begin, longest):
-                return True
-            if self._first_beside(line, rise, begin, end) < end:
-                return True
-            self.runs.next(rise)
-        return False
 
     @compiled
     def _find(
@@ -329,7 +305,6 @@ class Risen:
         self.runs.placed_rise = -1
         if found < old:
             self.promises.enter(job, found)
-            self.trees.move(job)
             self.blocks.move_cell(self.lines.line_of[job], self.blocks.cell_of[job])
             if node >= 0 and self.promises.places.node[self.promises.first[job]] == node:
                 self.rises.begin_later(first_rise, self.promises.stop[job])
