@@ -626,8 +626,7 @@ class ConservativeRule(PreemptingRule):
         )  # fmt: skip
         self.state.begin(job, self.state.kind[job])
         self._run(job)
-        if self.known_end[job] != self.promises.stop[job]:
-            self.known_end[job] = self.promises.stop[job]
+        self.known_end[job] = self.promises.stop[job]
 
     @compiled
     def _start_in_order(self) -> cython.void:

@@ -18,9 +18,9 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
+from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.state import State
@@ -36,7 +36,7 @@ class EasyRule(PreemptingRule):
         stamp: rises with every reservation and every start.
         long_refused: stamp at which a line's jobs did not fit beside the head.
         merge: the jobs behind the head that have yet to be looked at.
-        heap: the same, by (estimate, number).
+        shortest: the same, by (estimate, number).
         beside: what is free at the shadow, less what the head and backfilled jobs take then.
         shadow: s.
         left: nanowatts that backfilled jobs may add beside the head then.
@@ -59,9 +59,7 @@ class EasyRule(PreemptingRule):
     refused: cython.longlong[::1]
     long_refused: cython.longlong[::1]
     merge: LineMerge
-    heap: cython.int[::1]
-    num_heap: cython.int
-    heap_capacity: cython.int
+    shortest: JobHeap
     beside: Free
     shadow: cython.double
     left: cython.longlong
@@ -84,13 +82,8 @@ class EasyRule(PreemptingRule):
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.long_refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.merge = LineMerge(self.lines)
-        self.heap_capacity = 0
-        self.heap = numpy.zeros(0, dtype=numpy.int32)
+        self.shortest = JobHeap(state.num_jobs if shortest_first else 1)
         self.beside = state.free.twin()
-
-    def _grow_heap(self, capacity: int) -> None:
-        self.heap = pairs_zeros(2 * capacity, numpy.int32)
-        self.heap_capacity = 2 * capacity
 
     @compiled
     def decide(self) -> cython.void:
@@ -461,16 +454,11 @@ class EasyRule(PreemptingRule):
     def _backfill_shortest(self) -> cython.void:
         """Try the jobs behind the head by (estimate, number)."""
         self._gather(self.head)
-        hole: cython.int
         job: cython.int
         line: cython.int
-        for hole in range((self.num_heap >> 1) - 1, -1, -1):
-            self._sink_job(hole, self.heap[hole])
-        while self.num_heap > 0 and not self.is_held_up and not self.is_robbed:
-            job = self.heap[0]
-            self.num_heap -= 1
-            if self.num_heap > 0:
-                self._sink_job(0, self.heap[self.num_heap])
+        while self.shortest.count > 0 and not self.is_held_up and not self.is_robbed:
+            job = self.shortest.job[0]
+            self.shortest.remove(job)
             line = self.lines.line_of[job]
             if self._may_start(line, job):
                 self.lines.remove(job)
@@ -482,10 +470,8 @@ class EasyRule(PreemptingRule):
         top: cython.int
         line: cython.int
         cell: cython.longlong
-        self.num_heap = 0
-        if self.lines.count > self.heap_capacity:
-            with cython.gil:
-                self._grow_heap(self.lines.count)
+        job: cython.int
+        self.shortest.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             if self.refused[line] == self.free.version and not self.admission.blocks():
@@ -493,27 +479,6 @@ class EasyRule(PreemptingRule):
             for cell in range(
                 self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
             ):
-                if self.lines.slab[cell] != head:
-                    self.heap[self.num_heap] = self.lines.slab[cell]
-                    self.num_heap += 1
-
-    @compiled
-    def _is_shorter(self, one: cython.int, other: cython.int) -> cython.bint:
-        return self.state.estimate[one] < self.state.estimate[other] or (
-            self.state.estimate[one] == self.state.estimate[other] and one < other
-        )
-
-    @compiled
-    def _sink_job(self, hole: cython.int, job: cython.int) -> cython.void:
-        child: cython.int = 2 * hole + 1
-        while child < self.num_heap:
-            if child + 1 < self.num_heap and self._is_shorter(
-                self.heap[child + 1], self.heap[child]
-            ):
-                child += 1
-            if self._is_shorter(job, self.heap[child]):
-                break
-            self.heap[hole] = self.heap[child]
-            hole = child
-            child = 2 * hole + 1
-        self.heap[hole] = job
+                job = self.lines.slab[cell]
+                if job != head:
+                    self.shortest.push(self.state.estimate[job], job, job)

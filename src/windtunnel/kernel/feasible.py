@@ -25,9 +25,10 @@ import cython
 import numpy
 
 from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.preemption import Preemption, preemption_longer
+from windtunnel.kernel.preemption import Preemption
 from windtunnel.kernel.prospects import Prospects
 from windtunnel.kernel.state import State
 from windtunnel.kernel.victims_in_turn import VictimsInTurn
@@ -47,7 +48,8 @@ class Feasible(Preemption):
         next_halted: the first of them whose turn has not come.
         in_turn: who is asked to give way.
         prospects: what is known of a job before anybody is.
-        places: where chosen jobs go, from ``chosen_begin`` on each.
+        given: running jobs that have given their places for the job at hand.
+        places: where chosen jobs go, from ``place_begin`` of each on, as ``place_kind``.
         needed: how many must be given back at least before a job fits.
         spare: nanowatts that a job may add to the draw.
         refused: job of each line that was refused when ``stamp`` was ``refused_stamp``.
@@ -60,18 +62,12 @@ class Feasible(Preemption):
     in_turn: VictimsInTurn
     prospects: Prospects
     is_stopped: cython.char[::1]
-    halted: cython.int[::1]
-    halted_key: cython.double[::1]
-    num_halted: cython.int
+    halted: JobList
     next_halted: cython.int
-    halted_capacity: cython.int
-    given: cython.int[::1]
-    num_given: cython.int
-    given_capacity: cython.int
+    given: JobList
     places: Pairs
-    chosen_begin: cython.longlong[::1]
-    chosen_kind: cython.int[::1]
-    chosen_capacity: cython.int
+    place_begin: cython.longlong[::1]
+    place_kind: cython.int[::1]
     needed: cython.int
     spare: cython.longlong
     stamp: cython.longlong
@@ -94,7 +90,11 @@ class Feasible(Preemption):
     ) -> None:
         Preemption.__init__(self, state, admission, by_remaining=by_remaining, weight=weight)
         self.sums_hold = sums_hold
-        self.is_stopped = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
+        jobs = max(state.num_jobs, 1)
+        self.is_stopped = numpy.zeros(jobs, dtype=numpy.int8)
+        self.place_begin = numpy.zeros(jobs, dtype=numpy.int64)
+        self.place_kind = numpy.zeros(jobs, dtype=numpy.int32)
+        self.halted, self.given = JobList(), JobList()
         self.places = Pairs()
         self.in_turn = VictimsInTurn(state, self.ranks, self.is_stopped)
         self.prospects = Prospects(state, self.in_turn)
@@ -102,30 +102,7 @@ class Feasible(Preemption):
         self.refused = numpy.full(lines, -1, dtype=numpy.int32)
         self.refused_stamp = numpy.full(lines, -1, dtype=numpy.int64)
         self.out = numpy.full(lines, -1, dtype=numpy.int64)
-        self.halted_capacity = self.given_capacity = self.chosen_capacity = 0
-        self.halted = self.given = self.chosen_kind = numpy.zeros(0, dtype=numpy.int32)
-        self.halted_key, self.chosen_begin = numpy.zeros(0), numpy.zeros(0, dtype=numpy.int64)
-        self._grow_halted()
-        self._grow_given()
-        self._grow_chosen()
         self.version = -1
-
-    def _grow_halted(self) -> None:
-        capacity = 2 * self.halted_capacity + 64
-        self.halted = preemption_longer(self.halted, capacity, numpy.int32)
-        self.halted_key = preemption_longer(self.halted_key, capacity, numpy.float64)
-        self.halted_capacity = capacity
-
-    def _grow_given(self) -> None:
-        capacity = 2 * self.given_capacity + 256
-        self.given = preemption_longer(self.given, capacity, numpy.int32)
-        self.given_capacity = capacity
-
-    def _grow_chosen(self) -> None:
-        capacity = 2 * self.chosen_capacity + 64
-        self.chosen_begin = preemption_longer(self.chosen_begin, capacity, numpy.int64)
-        self.chosen_kind = preemption_longer(self.chosen_kind, capacity, numpy.int32)
-        self.chosen_capacity = capacity
 
     @compiled
     def began(self, job: cython.int) -> cython.void:
@@ -147,7 +124,7 @@ class Feasible(Preemption):
             self.stamp += 1
         self.seen_starts = self.state.num_stays
         self.walks += 1
-        self.num_halted = 0
+        self.halted.count = 0
         self.next_halted = 0
         self.places.count = 0
         self.spare = self.state.spare() if self.state.has_power else 0
@@ -158,7 +135,7 @@ class Feasible(Preemption):
         self._carry_out()
         self._remember()
         self.version = self.free.version
-        self.has_dropped = self.num_dropped > 0
+        self.has_dropped = self.dropped.count > 0
         self.end_walk()
         return first
 
@@ -237,7 +214,7 @@ class Feasible(Preemption):
                     self.lines.pop(line)
                     continue
             elif job >= 0:
-                key = self.halted_key[self.next_halted]
+                key = self._halted_key(self.next_halted)
                 self.next_halted += 1
                 line = self.lines.line_of[job]
                 if self._consider_stopped(line, job):
@@ -283,9 +260,9 @@ class Feasible(Preemption):
 
     @compiled
     def _next_stopped(self) -> cython.int:
-        while self.next_halted < self.num_halted:
-            if self.is_stopped[self.halted[self.next_halted]]:
-                return self.halted[self.next_halted]
+        while self.next_halted < self.halted.count:
+            if self.is_stopped[self.halted.job[self.next_halted]]:
+                return self.halted.job[self.next_halted]
             self.next_halted += 1
         return -1
 
@@ -293,9 +270,9 @@ class Feasible(Preemption):
     def _head_is_first(self, line: cython.int) -> cython.bint:
         """Return whether a line's head comes before the next stopped job."""
         head: cython.int = self.lines.head(line)
-        key: cython.double = self.halted_key[self.next_halted]
+        key: cython.double = self._halted_key(self.next_halted)
         return self.lines.key[head] < key or (
-            self.lines.key[head] == key and head < self.halted[self.next_halted]
+            self.lines.key[head] == key and head < self.halted.job[self.next_halted]
         )
 
     @compiled
@@ -320,7 +297,7 @@ class Feasible(Preemption):
             self._resume(job)
             return True
         if self.out[line] == self.walks or not self._fit_by_stopping(
-            job, self.halted_key[self.next_halted - 1]
+            job, self._halted_key(self.next_halted - 1)
         ):
             return False
         if self._is_place_free(job):
@@ -339,14 +316,11 @@ class Feasible(Preemption):
     def _take_place(self, job: cython.int) -> cython.void:
         """Choose a job for where ``free.place`` says."""
         begin: cython.longlong = self.places.count
-        if self.num_chosen == self.chosen_capacity:
-            with cython.gil:
-                self._grow_chosen()
-        self.chosen_begin[self.num_chosen] = begin
-        self.chosen_kind[self.num_chosen] = self.admission.kind
+        self.place_begin[job] = begin
+        self.place_kind[job] = self.admission.kind
         if self.state.has_power:
             self.spare -= self.admission.floor(self.free, job)
-        self.choose(job)
+        self.chosen.add(job)
         self.places.extend(self.free.place, 0, self.free.place.count)
         self.state.try_out(
             self.free, job, self.admission.kind, self.places, begin, self.places.count, 1
@@ -432,12 +406,12 @@ class Feasible(Preemption):
         """Return whether a job fits with all gone that are ranked below it and may give way."""
         found: cython.bint
         victim: cython.int
-        self.num_given = 0
+        self.given.count = 0
         self.in_turn.begin(job)
         victim = self.in_turn.next()
         while victim >= 0:
             self._give(victim)
-            self._note_given(victim)
+            self.given.add(victim)
             victim = self.in_turn.next()
         found = self._fits(job)
         self._take_all_back()
@@ -446,17 +420,9 @@ class Feasible(Preemption):
     @compiled
     def _take_all_back(self) -> cython.void:
         """Let all have their places back who have given them."""
-        while self.num_given > 0:
-            self.num_given -= 1
-            self._take_back(self.given[self.num_given])
-
-    @compiled
-    def _note_given(self, job: cython.int) -> cython.void:
-        if self.num_given == self.given_capacity:
-            with cython.gil:
-                self._grow_given()
-        self.given[self.num_given] = job
-        self.num_given += 1
+        while self.given.count > 0:
+            self.given.count -= 1
+            self._take_back(self.given.job[self.given.count])
 
     @compiled
     def _give_until_fit(self, job: cython.int) -> cython.bint:
@@ -465,13 +431,13 @@ class Feasible(Preemption):
         It fits nowhere as things are.
         """
         victim: cython.int
-        self.num_given = 0
+        self.given.count = 0
         self.in_turn.begin(job)
         victim = self.in_turn.next()
         while victim >= 0:
             self._give(victim)
-            self._note_given(victim)
-            if self.num_given >= self.needed and self._fits(job):
+            self.given.add(victim)
+            if self.given.count >= self.needed and self._fits(job):
                 return True
             victim = self.in_turn.next()
         self._take_all_back()
@@ -482,8 +448,8 @@ class Feasible(Preemption):
         """Let those have their places back, highest rank first, without whom a job fits still."""
         given: cython.int
         victim: cython.int
-        for given in range(self.num_given - 1, -1, -1):
-            victim = self.given[given]
+        for given in range(self.given.count - 1, -1, -1):
+            victim = self.given.job[given]
             self._take_back(victim)
             if not self._fits(job):
                 self._give(victim)
@@ -494,23 +460,23 @@ class Feasible(Preemption):
     @compiled
     def _halt(self, job: cython.int) -> cython.void:
         """Note that a running job is stopped, at its rank among those."""
-        place: cython.int = self.num_halted
+        place: cython.int = self.halted.count
         key: cython.double = self.stored[job] - self.shift()
-        if place == self.halted_capacity:
-            with cython.gil:
-                self._grow_halted()
+        self.halted.add(job)
         while place > self.next_halted and (
-            self.halted_key[place - 1] > key
-            or (self.halted_key[place - 1] == key and self.halted[place - 1] > job)
+            self._halted_key(place - 1) > key
+            or (self._halted_key(place - 1) == key and self.halted.job[place - 1] > job)
         ):
-            self.halted[place] = self.halted[place - 1]
-            self.halted_key[place] = self.halted_key[place - 1]
+            self.halted.job[place] = self.halted.job[place - 1]
             place -= 1
-        self.halted[place] = job
-        self.halted_key[place] = key
-        self.num_halted += 1
+        self.halted.job[place] = job
         self.is_stopped[job] = True
         self.stamp += 1
+
+    @compiled
+    def _halted_key(self, place: cython.int) -> cython.double:
+        """Return the key of a job that this walk has stopped."""
+        return self.stored[self.halted.job[place]] - self.shift()
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
@@ -530,17 +496,17 @@ class Feasible(Preemption):
     def _undo(self) -> cython.void:
         """Let the free state be as it was before the walk."""
         index: cython.int
+        job: cython.int
         begin: cython.longlong
         end: cython.longlong = self.places.count
-        for index in range(self.num_chosen - 1, -1, -1):
-            begin = self.chosen_begin[index]
-            self.state.try_out(
-                self.free, self.chosen[index], self.chosen_kind[index], self.places, begin, end, -1
-            )
+        for index in range(self.chosen.count - 1, -1, -1):
+            job = self.chosen.job[index]
+            begin = self.place_begin[job]
+            self.state.try_out(self.free, job, self.place_kind[job], self.places, begin, end, -1)
             end = begin
-        for index in range(self.num_halted):
-            if self.is_stopped[self.halted[index]]:
-                self._take_back(self.halted[index])
+        for index in range(self.halted.count):
+            if self.is_stopped[self.halted.job[index]]:
+                self._take_back(self.halted.job[index])
         self.free.draws = self.state.num_stays
 
     @compiled
@@ -550,23 +516,23 @@ class Feasible(Preemption):
         job: cython.int
         begin: cython.longlong
         end: cython.longlong
-        for index in range(self.num_halted):
-            if self.is_stopped[self.halted[index]]:
-                self.drop(self.halted[index])
-        for index in range(self.num_dropped):
-            self.stop(self.dropped[index])
-        for index in range(self.num_chosen):
-            job = self.chosen[index]
+        for index in range(self.halted.count):
+            if self.is_stopped[self.halted.job[index]]:
+                self.drop(self.halted.job[index])
+        for index in range(self.dropped.count):
+            self.stop(self.dropped.job[index])
+        for index in range(self.chosen.count):
+            job = self.chosen.job[index]
             self.is_stopped[job] = False
-            begin = self.chosen_begin[index]
+            begin = self.place_begin[job]
             end = self.places.count
-            if index + 1 < self.num_chosen:
-                end = self.chosen_begin[index + 1]
+            if index + 1 < self.chosen.count:
+                end = self.place_begin[self.chosen.job[index + 1]]
             self.free.place.count = 0
             self.free.place.extend(self.places, begin, end)
-            self.state.begin(job, self.chosen_kind[index])
-        for index in range(self.num_dropped):
-            job = self.dropped[index]
+            self.state.begin(job, self.place_kind[job])
+        for index in range(self.dropped.count):
+            job = self.dropped.job[index]
             if self.is_stopped[job]:
                 self.is_stopped[job] = False
                 self.lines.add(job)

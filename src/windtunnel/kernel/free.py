@@ -59,12 +59,25 @@ class Free:
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Take what a job of a kind gets on these pairs; they are free, or the state overdraws."""
+        self.move(kind, pairs, begin, end, -1)
+        self.draws += 1
+        self.changes += 1
 
     @compiled
     def give(
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Give back what ``take`` took."""
+        self.move(kind, pairs, begin, end, 1)
+        self.version += 1
+        self.changes += 1
+
+    @compiled
+    def move(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:  # fmt: skip
+        """Let be free (1) what a job of a kind has on these pairs, or not any more (-1)."""
 
     @compiled
     def is_free(

@@ -260,24 +260,13 @@ class FreeDevices(FreeOnNodes):
     # Changing.
 
     @compiled
-    def take(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Take devices, cores and memory that are free."""
-        device_change_all(self.search, kind, pairs, begin, end, -1)
+    def move(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:  # fmt: skip
+        """Give (1) devices, cores and memory to nodes, or take (-1) those that are free."""
+        device_change_all(self.search, kind, pairs, begin, end, sign)
         self.total = self.state.free
-        self.draws += 1
-        self.changes += 1
-
-    @compiled
-    def give(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Give back what `take` took."""
-        device_change_all(self.search, kind, pairs, begin, end, 1)
-        self.total = self.state.free
-        self.version += 1
-        self.changes += 1
 
     @compiled
     def is_free(

@@ -320,26 +320,14 @@ class FreeNodes(FreeOnNodes):
     # Changing.
 
     @compiled
-    def take(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Take GPUs on nodes that have them free."""
+    def move(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:  # fmt: skip
+        """Give (1) GPUs to nodes, or take (-1) those that are free."""
         for at in range(begin, end):
             node = pairs.node[at]
-            self._set_free(node, self.free[node] - cython.cast(cython.int, pairs.grant[at]))
-        self.draws += 1
-        self.changes += 1
-
-    @compiled
-    def give(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Give back what `take` took."""
-        for at in range(begin, end):
-            node = pairs.node[at]
-            self._set_free(node, self.free[node] + cython.cast(cython.int, pairs.grant[at]))
-        self.version += 1
-        self.changes += 1
+            self._set_free(node, self.free[node] + sign * cython.cast(cython.int, pairs.grant[at]))
 
     @compiled
     def is_free(

@@ -116,14 +116,11 @@ class FreePool(Free):
         return True
 
     @compiled
-    def _move(
-        self,
-        kind: cython.int,
-        pairs: Pairs,
-        begin: cython.longlong,
-        end: cython.longlong,
+    def move(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
         sign: cython.int,
-    ) -> cython.void:
+    ) -> cython.void:  # fmt: skip
+        """Give (1) GPUs and cores to pools, or take (-1) those that are free."""
         for at in range(begin, end):
             pool = pairs.node[at]
             self.free[pool] += sign * pairs.grant[at]
@@ -131,35 +128,17 @@ class FreePool(Free):
             self.total += sign * pairs.grant[at]
 
     @compiled
-    def take(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Take GPUs and cores of pools that have them free."""
-        self._move(kind, pairs, begin, end, -1)
-        self.draws += 1
-        self.changes += 1
-
-    @compiled
-    def give(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Give back what `take` took."""
-        self._move(kind, pairs, begin, end, 1)
-        self.version += 1
-        self.changes += 1
-
-    @compiled
     def is_free(
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Return whether these pairs could be taken, all together, by a job of a kind."""
         enough: cython.bint = True
-        self._move(kind, pairs, begin, end, -1)
+        self.move(kind, pairs, begin, end, -1)
         for at in range(begin, end):
             pool = pairs.node[at]
             if self.free[pool] < 0 or (self.constrained[pool] and self.free_cpus[pool] < 0):
                 enough = False
-        self._move(kind, pairs, begin, end, 1)
+        self.move(kind, pairs, begin, end, 1)
         return enough
 
     @compiled

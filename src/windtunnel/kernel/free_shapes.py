@@ -250,14 +250,20 @@ class FreeShapes(FreeNodes):
     # Changing.
 
     @compiled
-    def _move_cores(
-        self,
-        kind: cython.int,
-        pairs: Pairs,
-        begin: cython.longlong,
-        end: cython.longlong,
+    def move(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
         sign: cython.int,
-    ) -> cython.void:
+    ) -> cython.void:  # fmt: skip
+        """Give (1) GPUs and cores to nodes, or take (-1) those that are free."""
+        self._move_cores(kind, pairs, begin, end, sign)
+        self._move_scored(kind, pairs, begin, end, sign)
+        FreeNodes.move(self, kind, pairs, begin, end, sign)
+
+    @compiled
+    def _move_cores(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:  # fmt: skip
         if self.shapes.plain_of[kind] >= 0:
             return
         for at in range(begin, end):
@@ -266,13 +272,9 @@ class FreeShapes(FreeNodes):
 
     @compiled
     def _move_scored(
-        self,
-        kind: cython.int,
-        pairs: Pairs,
-        begin: cython.longlong,
-        end: cython.longlong,
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
         sign: cython.int,
-    ) -> cython.void:
+    ) -> cython.void:  # fmt: skip
         """Take or give the devices of some pairs."""
         if self.scored is None or self.shapes.plain_of[kind] >= 0:
             return
@@ -289,24 +291,6 @@ class FreeShapes(FreeNodes):
                 self.scored.take(self.shapes.scored[piece], self.grant, 0, 1)
             else:
                 self.scored.give(self.shapes.scored[piece], self.grant, 0, 1)
-
-    @compiled
-    def take(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Take GPUs and cores that are free."""
-        self._move_cores(kind, pairs, begin, end, -1)
-        self._move_scored(kind, pairs, begin, end, -1)
-        FreeNodes.take(self, kind, pairs, begin, end)
-
-    @compiled
-    def give(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Give back what `take` took."""
-        self._move_cores(kind, pairs, begin, end, 1)
-        self._move_scored(kind, pairs, begin, end, 1)
-        FreeNodes.give(self, kind, pairs, begin, end)
 
     @compiled
     def is_free(

@@ -43,41 +43,33 @@ class JobList:
         self.job[self.count] = job
         self.count += 1
 
+    def take(self) -> list:
+        """Return the jobs, and let there be none."""
+        jobs = numpy.asarray(self.job)[: self.count].tolist()
+        self.count = 0
+        return jobs
+
     @compiled
     def sort(self, lines: Lines) -> cython.void:
-        """Put the jobs in the queue's order, each but once."""
+        """Put the jobs in the queue's order, each but once: by Shell's sort."""
         at: cython.int
+        hole: cython.int
         job: cython.int
+        gap: cython.int = 1
         kept: cython.int = 0
-        for at in range(1, self.count):
-            if not lines.before(self.job[at - 1], self.job[at]):
-                break
-        else:
-            return
-        for at in range((self.count >> 1) - 1, -1, -1):
-            self._sink(lines, at, self.count, self.job[at])
-        for at in range(self.count - 1, 0, -1):
-            job = self.job[at]
-            self.job[at] = self.job[0]
-            self._sink(lines, 0, at, job)
+        while gap < self.count // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for at in range(gap, self.count):
+                job = self.job[at]
+                hole = at
+                while hole >= gap and lines.before(job, self.job[hole - gap]):
+                    self.job[hole] = self.job[hole - gap]
+                    hole -= gap
+                self.job[hole] = job
+            gap //= 3
         for at in range(self.count):
             if kept == 0 or self.job[at] != self.job[kept - 1]:
                 self.job[kept] = self.job[at]
                 kept += 1
         self.count = kept
-
-    @compiled
-    def _sink(
-        self, lines: Lines, hole: cython.int, count: cython.int, job: cython.int
-    ) -> cython.void:
-        """Let a job sink in a heap that has the last one on top."""
-        child: cython.int = 2 * hole + 1
-        while child < count:
-            if child + 1 < count and lines.before(self.job[child], self.job[child + 1]):
-                child += 1
-            if not lines.before(job, self.job[child]):
-                break
-            self.job[hole] = self.job[child]
-            hole = child
-            child = 2 * hole + 1
-        self.job[hole] = job

@@ -1,7 +1,7 @@
 """`LineBlocks`: waiting jobs with a promise by line, in blocks that are looked at together.
 
 Who may start earlier by a time in which there is room is the first of a line that starts later than
-the time begins, and is not longer than it. Most blocks, and blocks of blocks, have nobody like it.
+the time begins, and is not longer than it. Most blocks have nobody like it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_NONE, Promises
 
-#: Two to these powers are jobs of a line that are looked at together before each by itself, and
-#: blocks of them likewise.
-BLOCKS_JOBS = cython.declare(cython.int, 4)
-BLOCKS_REACH = cython.declare(cython.int, 8)
+#: Two to this power are jobs of a line that are looked at together before each by itself.
+BLOCKS_JOBS = cython.declare(cython.int, 6)
 #: What roundings may make of a time, as a part of it.
 BLOCKS_SLACK = cython.declare(cython.double, 1e-12)
 
@@ -29,8 +27,7 @@ BLOCKS_SLACK = cython.declare(cython.double, 1e-12)
 class LineBlocks:
     """What the jobs in the cells of `Lines` are promised.
 
-    A block is 2^`BLOCKS_JOBS` jobs of a line in order, a reach 2^`BLOCKS_REACH`. Reaches have their
-    numbers behind those of the blocks.
+    A block is 2^`BLOCKS_JOBS` jobs of a line in order.
 
     Args:
         promises: what jobs are promised.
@@ -40,10 +37,9 @@ class LineBlocks:
         start_at: promised start of the job in each cell, s.
         span_at: what it is expected to take, s; inf = it has no promise.
         first_block: of each line.
-        first_reach: of each line.
         most_span: what the longest of a line's jobs is expected to take, s.
-        least_span: what the shortest of a block's or reach's jobs is expected to take, s.
-        first_start, last_start: between when all promised starts of one are, s.
+        least_span: what the shortest of a block's jobs is expected to take, s.
+        first_start, last_start: between when all promised starts of a block are, s.
     """
 
     promises: Promises
@@ -52,7 +48,6 @@ class LineBlocks:
     start_at: cython.double[::1]
     span_at: cython.double[::1]
     first_block: cython.int[::1]
-    first_reach: cython.int[::1]
     most_span: cython.double[::1]
     capacity: cython.longlong
     least_span: cython.double[::1]
@@ -64,7 +59,6 @@ class LineBlocks:
         self.cell_of = numpy.zeros(max(promises.state.num_jobs, 1), dtype=numpy.int64)
         self.start_at, self.span_at = numpy.zeros(0), numpy.zeros(0)
         self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
-        self.first_reach = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
         self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
 
@@ -87,30 +81,24 @@ class LineBlocks:
         at: cython.longlong
         job: cython.int
         block: cython.int = -1
-        reach: cython.int
         most: cython.longlong = (self.lines.count >> BLOCKS_JOBS) + self.lines.num_tops
-        reaches: cython.longlong = (self.lines.count >> BLOCKS_REACH) + self.lines.num_tops
-        if most + reaches > self.capacity:
+        if most > self.capacity:
             with cython.gil:
-                self._grow_blocks(most + reaches)
+                self._grow_blocks(most)
         if self.start_at.shape[0] < self.lines.slab.shape[0]:
             with cython.gil:
                 self._grow_cells()
-        reach = cython.cast(cython.int, most) - 1
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             self.first_block[line] = block + 1
-            self.first_reach[line] = reach + 1
             self.most_span[line] = PROMISE_LEAST
             if self.promises.promised_in[line] == 0:
                 continue  # nobody of it is looked at
             for at in range(self.lines.length[line]):
                 if at & ((1 << BLOCKS_JOBS) - 1) == 0:
                     block += 1
-                    self._begin_group(block)
-                if at & ((1 << BLOCKS_REACH) - 1) == 0:
-                    reach += 1
-                    self._begin_group(reach)
+                    self.least_span[block] = self.first_start[block] = ENDLESS
+                    self.last_start[block] = -ENDLESS
                 cell = self.lines.begin[line] + at
                 job = self.lines.slab[cell]
                 self.cell_of[job] = cell
@@ -120,22 +108,9 @@ class LineBlocks:
                     self.span_at[cell] = self.promises.planned(job)
                     self.start_at[cell] = self.promises.start[job]
                     self.most_span[line] = max(self.most_span[line], self.span_at[cell])
-                    self._add_to_group(block, cell)
-                    self._add_to_group(reach, cell)
-
-    @compiled
-    def _begin_group(self, group: cython.int) -> cython.void:
-        """Let a block or reach have no jobs."""
-        self.least_span[group] = ENDLESS
-        self.first_start[group] = ENDLESS
-        self.last_start[group] = -ENDLESS
-
-    @compiled
-    def _add_to_group(self, group: cython.int, cell: cython.longlong) -> cython.void:
-        """Note what the job of a cell is like, of a block or reach."""
-        self.least_span[group] = min(self.least_span[group], self.span_at[cell])
-        self.first_start[group] = min(self.first_start[group], self.start_at[cell])
-        self.last_start[group] = max(self.last_start[group], self.start_at[cell])
+                    self.least_span[block] = min(self.least_span[block], self.span_at[cell])
+                    self.first_start[block] = min(self.first_start[block], self.start_at[cell])
+                    self.last_start[block] = max(self.last_start[block], self.start_at[cell])
 
     @compiled
     def move_cell(self, line: cython.int, cell: cython.longlong) -> cython.void:
@@ -144,46 +119,22 @@ class LineBlocks:
         first: cython.longlong = self.lines.begin[line]
         length: cython.longlong = self.lines.length[line]
         block: cython.int = self._block_of(line, cell)
-        reach: cython.int = self._reach_of(line, cell)
         at: cython.longlong = (cell - first) >> BLOCKS_JOBS << BLOCKS_JOBS
         end: cython.longlong = min(at + (1 << BLOCKS_JOBS), length)
-        other: cython.int
-        last: cython.int
         self.start_at[cell] = self.promises.start[self.lines.slab[cell]]
         self.first_start[block] = min(self.first_start[block], self.start_at[cell])
-        self.first_start[reach] = min(self.first_start[reach], self.start_at[cell])
         if old < self.last_start[block]:
             return
         self.last_start[block] = -ENDLESS
         while at < end:
             self.last_start[block] = max(self.last_start[block], self.start_at[first + at])
             at += 1
-        if old < self.last_start[reach]:
-            return
-        self.last_start[reach] = -ENDLESS
-        at = (cell - first) >> BLOCKS_REACH << BLOCKS_REACH
-        end = min(at + (1 << BLOCKS_REACH), length)
-        other = self._block_of(line, first + at)
-        last = self._block_of(line, first + end - 1) + 1
-        while other < last:
-            self.last_start[reach] = max(self.last_start[reach], self.last_start[other])
-            other += 1
 
     @compiled
     def _block_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
         return self.first_block[line] + cython.cast(
             cython.int, (cell - self.lines.begin[line]) >> BLOCKS_JOBS
         )
-
-    @compiled
-    def _reach_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
-        return self.first_reach[line] + cython.cast(
-            cython.int, (cell - self.lines.begin[line]) >> BLOCKS_REACH
-        )
-
-    @compiled
-    def _begins_reach(self, line: cython.int, cell: cython.longlong) -> cython.bint:
-        return (cell - self.lines.begin[line]) & ((1 << BLOCKS_REACH) - 1) == 0
 
     @compiled
     def _block_end(
@@ -231,20 +182,13 @@ class LineBlocks:
             longest: if they take that long at most, s;
             until: or start until then, s.
         """
-        group: cython.int
+        block: cython.int
         last: cython.longlong
         while cell < end:
-            if self._begins_reach(line, cell):
-                group = self._reach_of(line, cell)
-                if self.last_start[group] <= begin or (
-                    self.least_span[group] > longest and self.first_start[group] > until
-                ):
-                    cell += 1 << BLOCKS_REACH
-                    continue
             last = self._block_end(line, cell, end)
-            group = self._block_of(line, cell)
-            if self.last_start[group] > begin and (
-                self.least_span[group] <= longest or self.first_start[group] <= until
+            block = self._block_of(line, cell)
+            if self.last_start[block] > begin and (
+                self.least_span[block] <= longest or self.first_start[block] <= until
             ):
                 while cell < last:
                     if self.start_at[cell] > begin and (
@@ -267,12 +211,6 @@ class LineBlocks:
         """Return the first cell whose job has its place in a time from ``begin`` to ``until``."""
         last: cython.longlong
         while cell < end:
-            if (
-                self._begins_reach(line, cell)
-                and self.first_start[self._reach_of(line, cell)] >= until
-            ):
-                cell += 1 << BLOCKS_REACH
-                continue
             last = self._block_end(line, cell, end)
             if self.first_start[self._block_of(line, cell)] < until:
                 while cell < last:

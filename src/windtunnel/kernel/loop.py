@@ -11,9 +11,10 @@ import numpy
 from cython.cimports.libc.math import ceil
 
 from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import ServiceLevels
-from windtunnel.kernel.pairs import PAIRS_REFUSED, longer
+from windtunnel.kernel.pairs import PAIRS_REFUSED
 from windtunnel.kernel.recorder import Recorder
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_FAILED, State
@@ -70,15 +71,20 @@ KEYS_PYTHON = cython.declare(cython.int, 3)
 class Simulation:
     """A run.
 
+    What sources and policies in Python change is ``source_time`` to ``news``.
+
     Attributes:
         source_time: when a source of Python's is due next, s; inf = never. They are asked at every
             instant at which one is due, a job failed at its end, or something came that they hold
             back.
         cap_time: when the power cap changes, s; waited for only while jobs run or wait.
+        alarm: when to decide though nothing happens, s; inf = never.
         wants_after: Python is asked after every decision.
         ends_instants: Python is asked when all decisions of an instant are made.
         num_held: jobs that arrived, or ran, and are let into the queue later.
         certain: changes that Python's sources have to come, whatever chance brings.
+        news: something happened at this instant that calls for a decision.
+        arrived: jobs that have arrived.
         settles: jobs are given up on that nobody started in ``patience`` seconds, though nobody
             ran and nothing was certain to come (`windtunnel.sim.run_rules`).
         asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
@@ -90,8 +96,8 @@ class Simulation:
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
         at_round: a round began, and was not taken notice of yet (`takes_round`).
-        news: something happened at this instant that calls for a decision.
         points: decisions so far.
+        ups: when the GPU units that are up changed, s, and to what: pairs.
     """
 
     state: State
@@ -101,13 +107,21 @@ class Simulation:
     phase: cython.int
     until: cython.double
     events: cython.int
-    arrived: cython.int
     keys: cython.int
     asks: cython.bint
     arrivals_wait: cython.bint
-    source_time: cython.double
-    cap_time: cython.double
-    alarm: cython.double
+    source_time = cython.declare(cython.double, visibility="public")
+    cap_time = cython.declare(cython.double, visibility="public")
+    alarm = cython.declare(cython.double, visibility="public")
+    wants_after = cython.declare(cython.bint, visibility="public")
+    ends_instants = cython.declare(cython.bint, visibility="public")
+    num_held = cython.declare(cython.int, visibility="public")
+    certain = cython.declare(cython.longlong, visibility="public")
+    news = cython.declare(cython.bint, visibility="public")
+    arrived = cython.declare(cython.int, visibility="readonly")
+    gave_up = cython.declare(cython.bint, visibility="readonly")
+    time_capped = cython.declare(cython.double, visibility="readonly")
+    points = cython.declare(cython.longlong, visibility="readonly")
     every: cython.double
     round: cython.longlong
     decides_in_rounds: cython.bint
@@ -115,13 +129,8 @@ class Simulation:
     at_round: cython.bint
     decide_every: cython.double
     pending: cython.double
-    wants_after: cython.bint
-    ends_instants: cython.bint
-    num_held: cython.int
-    certain: cython.longlong
     settles: cython.bint
     asks_idle: cython.bint
-    gave_up: cython.bint
     is_asked: cython.bint
     capped_before: cython.double
     patience: cython.double
@@ -130,29 +139,21 @@ class Simulation:
     idle_since: cython.double
     quiet_since: cython.double
     idle_stays: cython.int
-    time_capped: cython.double
-    news: cython.bint
     is_awake: cython.bint
-    points: cython.longlong
     steps: cython.int
     stride: cython.int
     looked: clock_t
     sliced: clock_t
     refused: cython.longlong
-    fresh: cython.int[::1]
-    num_fresh: cython.int
-    fresh_capacity: cython.int
+    fresh: JobList
     fails_once: cython.char[::1]
     has_fails_once: cython.bint
-    failed: list
-    num_failed: cython.int
+    failed: JobList
     returns: cython.int
     notes_up: cython.bint
     all_units: cython.longlong
-    num_up: cython.int
-    up_capacity: cython.int
-    up_time: cython.double[::1]
-    up_units: cython.longlong[::1]
+    units_up: cython.longlong
+    ups = cython.declare(list, visibility="readonly")
     leads: cython.bint
     turn_points: cython.longlong
 
@@ -171,8 +172,9 @@ class Simulation:
         self.arrivals_wait = bool(options["arrivals_wait"])
         self.settles = bool(options["settles"])
         self.asks_idle = bool(options["asks_idle"])
-        self.gave_up = self.is_asked = False
-        self.capped_before = 0.0
+        self.wants_after = self.ends_instants = self.news = self.gave_up = False
+        self.num_held = self.certain = self.arrived = self.points = 0
+        self.time_capped = 0.0
         self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
@@ -181,11 +183,8 @@ class Simulation:
         self.stride = 1
         self.phase = PHASE_NEXT
         self.refused = PAIRS_REFUSED
-        self.fresh_capacity = 0
-        self.fresh = numpy.zeros(0, dtype=numpy.int32)
-        self.failed = []
-        self.up_time = numpy.zeros(0)
-        self.up_units = numpy.zeros(0, dtype=numpy.int64)
+        self.fresh, self.failed = JobList(), JobList()
+        self.units_up, self.ups = -1, []
         once = options.get("fails_once")
         self.has_fails_once = once is not None
         self.fails_once = numpy.zeros(1, dtype=numpy.int8) if once is None else once
@@ -211,7 +210,7 @@ class Simulation:
     def _is_source_due(self) -> cython.bint:
         return (
             self.source_time <= self.state.now
-            or self.num_failed > 0
+            or self.failed.count > 0
             or self.cap_time <= self.state.now
             or self._fails_now()
         )
@@ -259,22 +258,13 @@ class Simulation:
 
     # Events.
 
-    def _grow_fresh(self) -> None:
-        capacity = 2 * self.fresh_capacity + 64
-        self.fresh = longer(self.fresh, capacity)
-        self.fresh_capacity = capacity
-
     @compiled
     def _arrive(self) -> cython.void:
         """Let the next job arrive."""
         job: cython.int = self.arrived
         self.arrived += 1
         if self.arrivals_wait:
-            if self.num_fresh == self.fresh_capacity:
-                with cython.gil:
-                    self._grow_fresh()
-            self.fresh[self.num_fresh] = job
-            self.num_fresh += 1
+            self.fresh.add(job)
             self.state.num_waiting += 1
         else:
             self.enter(job)
@@ -304,10 +294,8 @@ class Simulation:
         if self.has_fails_once and self.fails_once[job]:
             self.fails_once[job] = False
             self.state.stop(job, True)
-            self.num_failed += 1
+            self.failed.add(job)
             self.rule.failed(job)
-            with cython.gil:
-                self.failed.append(job)
             return
         self.state.finish(job)
         self.rule.went(job, True)
@@ -380,7 +368,7 @@ class Simulation:
                 if self.events == EVENTS_BATCH:
                     self.phase = PHASE_SOURCES
                     self._batch()
-                    if self.num_fresh > 0:
+                    if self.fresh.count > 0:
                         return LOOP_ARRIVED
                 else:
                     self.phase = self.returns = PHASE_TURN
@@ -388,7 +376,7 @@ class Simulation:
             if self.phase == PHASE_TURN:
                 if self._one_event():
                     self.phase = PHASE_DECIDE
-                    if self.num_fresh > 0:
+                    if self.fresh.count > 0:
                         return LOOP_ARRIVED
                 else:
                     self.phase = PHASE_SOURCES
@@ -443,7 +431,7 @@ class Simulation:
             self.record_up(self.state.now)
         if self.state.has_pace:
             self.state.settle()
-        elif self.state.num_rerated > 0:
+        else:
             self.state.settle_bases()
         self.steps -= 1
         if self.steps <= 0 and self._is_slice_over():
@@ -579,24 +567,14 @@ class Simulation:
         elif self.keys == KEYS_LEVELS:
             self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
 
-    def _grow_up(self) -> None:
-        capacity = 2 * self.up_capacity + 64
-        self.up_time = longer(self.up_time, capacity)
-        self.up_units = longer(self.up_units, capacity)
-        self.up_capacity = capacity
-
     @compiled
     def record_up(self, now: cython.double) -> cython.void:
         """Record the GPU units that are up from ``now`` on, those of reservations included."""
         units: cython.longlong = self.all_units - self.state.free.down()
-        if self.num_up > 0 and self.up_units[self.num_up - 1] == units:
-            return
-        if self.num_up == self.up_capacity:
+        if units != self.units_up:
+            self.units_up = units
             with cython.gil:
-                self._grow_up()
-        self.up_time[self.num_up] = now
-        self.up_units[self.num_up] = units
-        self.num_up += 1
+                self.ups.append((now, units))
 
     # Python's side.
 
@@ -606,40 +584,12 @@ class Simulation:
         self.notes_up = True
         self.record_up(-ENDLESS)
 
-    def ups(self) -> tuple:
-        """Return when the GPU units that are up changed, s, and to what."""
-        return (
-            numpy.asarray(self.up_time)[: self.num_up],
-            numpy.asarray(self.up_units)[: self.num_up],
-        )
-
     def run(self) -> int:
         """Go on until Python is needed; return for what (``LOOP_...``)."""
         code: cython.int
         with cython.nogil:
             code = self.advance()
         return code
-
-    def watch(self, name: str, value: float) -> None:
-        """Set one of the times and flags that Python's sources and policies change."""
-        if name == "source_time":
-            self.source_time = value
-        elif name == "alarm":
-            self.alarm = value
-        elif name == "wants_after":
-            self.wants_after = bool(value)
-        elif name == "ends_instants":
-            self.ends_instants = bool(value)
-        elif name == "cap_time":
-            self.cap_time = value
-        elif name == "held":
-            self.num_held = int(value)
-        elif name == "certain":
-            self.certain = int(value)
-        elif name == "news":
-            self.news = bool(value)
-        else:
-            raise KeyError(name)
 
     def check_memory(self) -> None:
         """Raise what could not be raised where the loop found no memory for a longer array.
@@ -652,20 +602,12 @@ class Simulation:
 
     def take_fresh(self) -> list:
         """Return the jobs that arrived, and wait for Python to say what becomes of them."""
-        at: cython.int
-        fresh: list = []
-        for at in range(self.num_fresh):
-            fresh.append(self.fresh[at])
-        self.num_fresh = 0
-        self.state.num_waiting -= len(fresh)
-        return fresh
+        self.state.num_waiting -= self.fresh.count
+        return self.fresh.take()
 
     def take_failed(self) -> list:
         """Return the jobs that failed at their end since this was asked last, in order."""
-        failed = self.failed
-        self.failed = []
-        self.num_failed = 0
-        return failed
+        return self.failed.take()
 
     def let_in(self, job: int, key: float = 0.0) -> None:
         """Let a job wait in the queue: it arrived, or was stopped.
@@ -708,11 +650,6 @@ class Simulation:
         self.rule.went(job, False)
         self.news = True
 
-    @property
-    def has_given_up(self) -> bool:
-        """Whether nobody who waits will ever be started, as far as can be known."""
-        return bool(self.gave_up)
-
     def undo_instant(self) -> None:
         """Let the run end before this instant, at which nothing happened to anybody."""
         self.time_capped = self.capped_before
@@ -735,10 +672,6 @@ class Simulation:
         """Tell the rule that capacity was lost or came back that nobody had announced."""
         self.rule.surprised()
 
-    def capacity_changed(self) -> None:
-        """Note that capacity was taken out or came back."""
-        self.news = True
-
     def rekey(self, jobs: numpy.ndarray, keys: numpy.ndarray) -> None:
         """Give jobs other keys.
 
@@ -754,11 +687,6 @@ class Simulation:
             self.state.lines.key[job[at]] = key[at]
         self.state.lines.reorder()
         self.rule.rekeyed()
-
-    @property
-    def capped_seconds(self) -> float:
-        """Seconds in which somebody waited for power alone."""
-        return self.time_capped
 
     @property
     def next_alarm(self) -> float:
@@ -785,13 +713,3 @@ class Simulation:
         began: bool = bool(self.at_round)
         self.at_round = False
         return began
-
-    @property
-    def num_points(self) -> int:
-        """Decisions so far."""
-        return self.points
-
-    @property
-    def num_arrived(self) -> int:
-        """Jobs that have arrived."""
-        return self.arrived

@@ -13,9 +13,9 @@ import numpy
 from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import pairs_zeros
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
@@ -65,15 +65,10 @@ class Preemption:
     seen_stays: cython.int
     steady: cython.bint
     last: cython.double
-    fresh: cython.int[::1]
-    num_fresh: cython.int
-    list_capacity: cython.int
-    sort_key: cython.double[::1]
-    sort_job: cython.int[::1]
-    dropped: cython.int[::1]
-    num_dropped: cython.int
-    chosen: cython.int[::1]
-    num_chosen: cython.int
+    fresh: JobList
+    in_order: JobList
+    dropped: JobList
+    chosen: JobList
 
     def __init__(
         self,
@@ -93,20 +88,9 @@ class Preemption:
         self.leaps = by_remaining and (state.has_pace or state.writes)
         self.is_ranked = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
         self.stored = numpy.zeros(max(state.num_jobs, 1))
-        self.fresh = numpy.zeros(PREEMPTION_FRESH, dtype=numpy.int32)
+        self.fresh, self.in_order = JobList(), JobList()
+        self.dropped, self.chosen = JobList(), JobList()
         self.last = -ENDLESS
-        self.list_capacity = 0
-        self.sort_key = numpy.zeros(0)
-        self.sort_job = self.dropped = self.chosen = numpy.zeros(0, dtype=numpy.int32)
-        self._grow_lists()
-
-    def _grow_lists(self) -> None:
-        capacity = 2 * self.list_capacity + 256
-        self.sort_key = preemption_longer(self.sort_key, capacity, numpy.float64)
-        self.sort_job = preemption_longer(self.sort_job, capacity, numpy.int32)
-        self.dropped = preemption_longer(self.dropped, capacity, numpy.int32)
-        self.chosen = preemption_longer(self.chosen, capacity, numpy.int32)
-        self.list_capacity = capacity
 
     # What the rule is notified of.
 
@@ -127,11 +111,10 @@ class Preemption:
     @compiled
     def came(self, job: cython.int) -> cython.void:
         """Note that a job waits."""
-        if self.num_fresh == PREEMPTION_FRESH:
+        if self.fresh.count == PREEMPTION_FRESH:
             self.steady = False
-            return
-        self.fresh[self.num_fresh] = job
-        self.num_fresh += 1
+        else:
+            self.fresh.add(job)
 
     @compiled
     def leaves(self, job: cython.int) -> cython.void:
@@ -199,85 +182,55 @@ class Preemption:
         index: cython.int
         number: cython.int
         job: cython.int
-        count: cython.int = 0
-        while self.list_capacity < self.ranks.count:
-            with cython.gil:
-                self._grow_lists()
+        self.in_order.count = 0
         for place in range(self.ranks.used):
             number = self.ranks.block[place]
             for index in range(self.ranks.length[number]):
                 job = self.ranks.job[number * RANKED_CAPACITY + index]
-                self.sort_job[count] = job
-                self.sort_key[count] = self.to_store(job)
-                count += 1
-        self._sort(count)
+                self.stored[job] = self.to_store(job)
+                self.in_order.add(job)
+        self._sort()
         self.ranks.clear()
-        for index in range(count):
-            job = self.sort_job[index]
-            self.stored[job] = self.sort_key[index]
+        for index in range(self.in_order.count):
+            job = self.in_order.job[index]
             self.ranks.append(self.stored[job], job, job, self.state.units[job])
 
     @compiled
-    def _sort(self, count: cython.int) -> cython.void:
-        """Sort a list that is nearly sorted; one that is not, by heap sort."""
+    def _sort(self) -> cython.void:
+        """Put ``in_order`` in order of what is stored: most are already; else by Shell's sort."""
+        gap: cython.int = 1
+        if self._sort_apart(1, 32 * self.in_order.count + 1024):
+            return
+        while gap < self.in_order.count // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            self._sort_apart(gap, -1)
+            gap //= 3
+
+    @compiled
+    def _sort_apart(self, gap: cython.int, most: cython.longlong) -> cython.bint:
+        """Sort those that are ``gap`` apart; return False after ``most`` moves, -1 = any."""
         index: cython.int
         hole: cython.int
         job: cython.int
-        key: cython.double
         moves: cython.longlong = 0
-        for index in range(1, count):
-            key = self.sort_key[index]
-            job = self.sort_job[index]
+        for index in range(gap, self.in_order.count):
+            job = self.in_order.job[index]
             hole = index
-            while hole > 0 and not self._sorted_before(hole - 1, key, job):
-                self.sort_key[hole] = self.sort_key[hole - 1]
-                self.sort_job[hole] = self.sort_job[hole - 1]
-                hole -= 1
-            self.sort_key[hole] = key
-            self.sort_job[hole] = job
-            moves += index - hole
-            if moves > 32 * count + 1024:
-                self._heap_sort(count)
-                return
+            while hole >= gap and self._is_stored_before(job, self.in_order.job[hole - gap]):
+                self.in_order.job[hole] = self.in_order.job[hole - gap]
+                hole -= gap
+            self.in_order.job[hole] = job
+            moves += (index - hole) // gap
+            if 0 <= most < moves:
+                return False
+        return True
 
     @compiled
-    def _sorted_before(self, place: cython.int, key: cython.double, job: cython.int) -> cython.bint:
-        return self.sort_key[place] < key or (
-            self.sort_key[place] == key and self.sort_job[place] < job
+    def _is_stored_before(self, one: cython.int, other: cython.int) -> cython.bint:
+        return self.stored[one] < self.stored[other] or (
+            self.stored[one] == self.stored[other] and one < other
         )
-
-    @compiled
-    def _heap_sort(self, count: cython.int) -> cython.void:
-        place: cython.int
-        key: cython.double
-        job: cython.int
-        for place in range((count >> 1) - 1, -1, -1):
-            self._sink(place, count, self.sort_key[place], self.sort_job[place])
-        for place in range(count - 1, 0, -1):
-            key = self.sort_key[place]
-            job = self.sort_job[place]
-            self.sort_key[place] = self.sort_key[0]
-            self.sort_job[place] = self.sort_job[0]
-            self._sink(0, place, key, job)
-
-    @compiled
-    def _sink(
-        self, hole: cython.int, count: cython.int, key: cython.double, job: cython.int
-    ) -> cython.void:
-        child: cython.int = 2 * hole + 1
-        while child < count:
-            if child + 1 < count and self._sorted_before(
-                child, self.sort_key[child + 1], self.sort_job[child + 1]
-            ):
-                child += 1
-            if self._sorted_before(child, key, job):
-                break
-            self.sort_key[hole] = self.sort_key[child]
-            self.sort_job[hole] = self.sort_job[child]
-            hole = child
-            child = 2 * hole + 1
-        self.sort_key[hole] = key
-        self.sort_job[hole] = job
 
     # Choosing.
 
@@ -298,8 +251,8 @@ class Preemption:
         """See to the ranks before a walk; `see_ranks` has to follow before they are used."""
         self.absorb()
         self.is_sorted = not self.moves
-        self.num_chosen = 0
-        self.num_dropped = 0
+        self.chosen.count = 0
+        self.dropped.count = 0
 
     @compiled
     def see_ranks(self) -> cython.void:
@@ -321,29 +274,17 @@ class Preemption:
         """Nothing has happened since this walk."""
         self.steady = True
         self.last = self.state.now
-        self.num_fresh = 0
+        self.fresh.count = 0
 
     @compiled
     def drop(self, job: cython.int) -> cython.void:
         """Add a running job to those that are to be preempted: they are in order of start."""
-        place: cython.int = self.num_dropped
-        if place + 1 >= self.list_capacity:
-            with cython.gil:
-                self._grow_lists()
-        while place > 0 and self.state.stay[self.dropped[place - 1]] > self.state.stay[job]:
-            self.dropped[place] = self.dropped[place - 1]
+        place: cython.int = self.dropped.count
+        self.dropped.add(job)
+        while place > 0 and self.state.stay[self.dropped.job[place - 1]] > self.state.stay[job]:
+            self.dropped.job[place] = self.dropped.job[place - 1]
             place -= 1
-        self.dropped[place] = job
-        self.num_dropped += 1
-
-    @compiled
-    def choose(self, job: cython.int) -> cython.void:
-        """Add a waiting job to those that are to start."""
-        if self.num_chosen == self.list_capacity:
-            with cython.gil:
-                self._grow_lists()
-        self.chosen[self.num_chosen] = job
-        self.num_chosen += 1
+        self.dropped.job[place] = job
 
     @compiled
     def stop(self, job: cython.int) -> cython.void:
@@ -439,11 +380,3 @@ class PreemptiveRule(PreemptingRule):
         """Let those run who may, and stop others for them."""
         self.admission.capped = False
         self.preemption.walk(self.past_refused)
-
-
-def preemption_longer(array: object, length: int, kind: object) -> numpy.ndarray:
-    """Return a longer copy."""
-    new = pairs_zeros(length, kind)
-    old = numpy.asarray(array)
-    new[: len(old)] = old
-    return new

@@ -16,7 +16,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
-from windtunnel.kernel.pairs import Pairs, pairs_zeros
+from windtunnel.kernel.pairs import Pairs, longer
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rows import Rows
 
@@ -112,14 +112,14 @@ class Profile:
 
     def _grow(self, capacity: int) -> None:
         kept = self.capacity
-        self.time = _profile_longer(self.time, capacity, numpy.float64)
-        self.after = _profile_longer(self.after, capacity, numpy.int32)
-        self.before = _profile_longer(self.before, capacity, numpy.int32)
-        self.uses = _profile_longer(self.uses, capacity, numpy.int32)
-        self.total = _profile_longer(self.total, capacity, numpy.int64)
-        self.drawn = _profile_longer(self.drawn, capacity, numpy.int64)
-        self.idle = _profile_longer(self.idle, capacity, numpy.int32)
-        self.idle_bits = _profile_longer(self.idle_bits, capacity * self.words, numpy.int64)
+        self.time = longer(self.time, capacity)
+        self.after = longer(self.after, capacity)
+        self.before = longer(self.before, capacity)
+        self.uses = longer(self.uses, capacity)
+        self.total = longer(self.total, capacity)
+        self.drawn = longer(self.drawn, capacity)
+        self.idle = longer(self.idle, capacity)
+        self.idle_bits = longer(self.idle_bits, capacity * self.words)
         for slot in range(capacity - 1, kept - 1, -1):
             self.after[slot] = self.spare
             self.spare = slot
@@ -437,10 +437,3 @@ class Profile:
     def is_closed(self, step: cython.longlong, access: cython.int) -> cython.bint:
         """Return whether a node is closed to an access set in its step."""
         return self.sets > 0 and self.on.value[step * self.on.stride + self.width + access] > 0
-
-
-def _profile_longer(array: object, length: int, kind: object) -> numpy.ndarray:
-    new = pairs_zeros(max(length, 1), kind)
-    old = numpy.asarray(array)[:length]
-    new[: len(old)] = old
-    return new

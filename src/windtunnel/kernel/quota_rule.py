@@ -233,7 +233,7 @@ class QuotaRule(Rule):
             job = self.lines.head(line)
             if not self._can_start(job, queue, line):
                 self._refuse(job, queue, line)
-            elif self.victims.num_gone > 0:
+            elif self.victims.gone.count > 0:
                 self._start(job, queue, line)
                 self._gather_eligible(False)
                 continue
@@ -251,14 +251,14 @@ class QuotaRule(Rule):
         if self.timeout < ENDLESS:
             self.times[job] = 0
             self.lines.second[job] = self.state.submit[job]
-        for at in range(self.victims.num_gone):
-            victim = self.victims.gone[at]
+        for at in range(self.victims.gone.count):
+            victim = self.victims.gone.job[at]
             self.state.preempt(victim, False)
-            self.accounts.release(victim, self.victims.gone_queue[at])
+            self.accounts.release(victim, self.queue_of[self.lines.line_of[victim]])
             self.gave_way[victim] = self.decisions
             self.lines.add(victim)
             self._joined(self.lines.line_of[victim])
-        if self.victims.num_gone > 0:
+        if self.victims.gone.count > 0:
             self.free.place.count = 0
             self.free.place.extend(self.victims.found, 0, self.victims.found.count)
         self.state.begin(job, self.kind)
@@ -418,7 +418,7 @@ class QuotaRule(Rule):
         then: cython.longlong = self.free.changes if tries else self.free.version
         if self.remembers and self.refused[line] == job and self.refused_then[line] == then:
             return False
-        self.victims.num_gone = 0
+        self.victims.gone.count = 0
         for index in range(line * self.accounts.flavors, (line + 1) * self.accounts.flavors):
             flavor = self.flavor[index]
             if flavor < 0:
@@ -444,7 +444,7 @@ class QuotaRule(Rule):
                 self.on_flavor = flavor
                 self.kind = self.kinds[index]
                 return True
-        self.victims.num_gone = 0
+        self.victims.gone.count = 0
         return False
 
     @compiled

@@ -10,8 +10,9 @@ import cython
 import numpy
 
 from windtunnel.kernel.free import Free
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs, longer
+from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.state import State
@@ -36,7 +37,7 @@ class QuotaVictims:
         reclaims, within: by queue, whose jobs of other queues give way to its own, and of its own.
         job, queue, flavor, kind, amount, priority: who wants to start, and as what.
         num_others: segments of candidates of other queues; one of the job's own queue follows.
-        owner, at, end: of each segment its queue, and what is left of it in ``candidate``.
+        owner, at, end: of each segment its queue, and what is left of it in ``candidates``.
         later: how many at the front of a segment were passed over (fair sharing).
         gone: those that are away for trial; in the end the victims, in order.
         synced: how many of them are away in ``spare``, too; -1 = it is to be copied first.
@@ -54,19 +55,15 @@ class QuotaVictims:
     kind: cython.int
     amount: cython.longlong
     priority: cython.double
-    candidate: cython.int[::1]
-    candidate_queue: cython.int[::1]
-    num_candidates: cython.int
-    capacity: cython.int
+    queue_of: cython.int[::1]
+    candidates: JobList
     num_others: cython.int
     owner: cython.int[::1]
     begin: cython.int[::1]
     at: cython.int[::1]
     end: cython.int[::1]
     later: cython.int[::1]
-    gone: cython.int[::1]
-    gone_queue: cython.int[::1]
-    num_gone: cython.int
+    gone: JobList
     synced: cython.int
     spared: cython.longlong
     spare: Free
@@ -83,20 +80,10 @@ class QuotaVictims:
         self.at = numpy.zeros(segments, dtype=numpy.int32)
         self.end = numpy.zeros(segments, dtype=numpy.int32)
         self.later = numpy.zeros(segments, dtype=numpy.int32)
-        self.capacity = 0
-        self.candidate = self.candidate_queue = numpy.zeros(0, dtype=numpy.int32)
-        self.gone = self.gone_queue = numpy.zeros(0, dtype=numpy.int32)
-        self._grow()
+        self.queue_of = numpy.ascontiguousarray(order.queue_of, dtype=numpy.int32)
+        self.candidates, self.gone = JobList(), JobList()
         self.spare = state.free.twin()
         self.found = Pairs()
-
-    def _grow(self) -> None:
-        capacity = max(2 * self.capacity, 256)
-        self.candidate = longer(self.candidate, capacity)
-        self.candidate_queue = longer(self.candidate_queue, capacity)
-        self.gone = longer(self.gone, capacity)
-        self.gone_queue = longer(self.gone_queue, capacity)
-        self.capacity = capacity
 
     @compiled
     def can_ever(self, queue: cython.int) -> cython.bint:
@@ -114,7 +101,7 @@ class QuotaVictims:
         if not self._may_help():
             return False
         self._gather()
-        if self.num_candidates == 0 or not self._could_ever():
+        if self.candidates.count == 0 or not self._could_ever():
             return False
         own = self.end[self.num_others] - self.begin[self.num_others]
         if self.num_others == 0:
@@ -147,7 +134,7 @@ class QuotaVictims:
     def _gather(self) -> cython.void:
         """Find who may give way: a segment for each other queue that borrows, one for its own."""
         cohort: cython.int = self.accounts.cohort[self.queue]
-        self.num_candidates = self.num_others = 0
+        self.candidates.count = self.num_others = 0
         if self.reclaims[self.queue] != QUOTA_NEVER and cohort >= 0:
             for entry in range(
                 self.accounts.first_member[cohort], self.accounts.first_member[cohort + 1]
@@ -173,35 +160,34 @@ class QuotaVictims:
     ) -> cython.void:
         first: cython.longlong = self.accounts.held.begin[cell]
         self.owner[segment] = queue
-        self.begin[segment] = self.num_candidates
-        while self.num_candidates + many > self.capacity:
-            with cython.gil:
-                self._grow()
+        self.begin[segment] = self.candidates.count
         for index in range(many):
-            self.candidate[self.num_candidates] = self.accounts.held.slab[first + index]
-            self.candidate_queue[self.num_candidates] = queue
-            self.num_candidates += 1
-        self.end[segment] = self.num_candidates
+            self.candidates.add(self.accounts.held.slab[first + index])
+        self.end[segment] = self.candidates.count
 
     # Trials.
 
     @compiled
     def _begin_trial(self) -> cython.void:
-        self.num_gone = 0
+        self.gone.count = 0
         self.synced = -1
 
     @compiled
-    def _take_away(self, job: cython.int, queue: cython.int) -> cython.void:
-        self.accounts.use(queue, self.flavor, -self.accounts.amount[job])
-        self.gone[self.num_gone] = job
-        self.gone_queue[self.num_gone] = queue
-        self.num_gone += 1
+    def _take_away(self, job: cython.int) -> cython.void:
+        self._book(job, -1)
+        self.gone.add(job)
+
+    @compiled
+    def _book(self, job: cython.int, sign: cython.int) -> cython.void:
+        """Let a job's queue use what it holds (1), or not (-1)."""
+        queue: cython.int = self.queue_of[self.state.lines.line_of[job]]
+        self.accounts.use(queue, self.flavor, sign * self.accounts.amount[job])
 
     @compiled
     def _restore(self) -> cython.void:
         """Book everybody back."""
-        for at in range(self.num_gone):
-            self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[self.gone[at]])
+        for at in range(self.gone.count):
+            self._book(self.gone.job[at], 1)
 
     @compiled
     def _has_quota(self, borrowing: cython.bint) -> cython.bint:
@@ -215,8 +201,8 @@ class QuotaVictims:
             self.spare.copy_from(self.state.free)
             self.spared = 0
             self.synced = 0
-        while self.synced < self.num_gone:
-            self._give(self.gone[self.synced])
+        while self.synced < self.gone.count:
+            self._give(self.gone.job[self.synced])
             self.synced += 1
         return fits_as(self.state, self.spare, self.job, self.kind, self.spared)
 
@@ -236,8 +222,8 @@ class QuotaVictims:
     def _could_ever(self) -> cython.bint:
         """Return whether the job would fit with all candidates gone; more capacity never hurts."""
         self._begin_trial()
-        for at in range(self.num_candidates):
-            self._take_away(self.candidate[at], self.candidate_queue[at])
+        for at in range(self.candidates.count):
+            self._take_away(self.candidates.job[at])
         fits = self._has_quota(True) and self._fits()
         self._restore()
         return fits
@@ -253,14 +239,14 @@ class QuotaVictims:
             segment = self.num_others if own_alone else self._next_segment()
             if self.at[segment] == self.end[segment]:
                 break
-            job = self.candidate[self.at[segment]]
+            job = self.candidates.job[self.at[segment]]
             self.at[segment] += 1
             if segment < self.num_others and not self.accounts.borrows(
                 self.owner[segment], self.flavor
             ):
                 self.at[segment] = self.end[segment]
                 continue
-            self._take_away(job, self.owner[segment])
+            self._take_away(job)
             fits = self._has_quota(borrowing) and self._fits()
         if fits:
             self._minimize(borrowing)
@@ -275,7 +261,7 @@ class QuotaVictims:
             if self.at[segment] < self.end[segment] and (
                 best < 0
                 or self.accounts.held.before(
-                    self.candidate[self.at[segment]], self.candidate[self.at[best]]
+                    self.candidates.job[self.at[segment]], self.candidates.job[self.at[best]]
                 )
             ):
                 best = segment
@@ -288,9 +274,9 @@ class QuotaVictims:
         All of ``gone`` are away in the books and in ``spare``, and the job fits there.
         """
         self._note_place()
-        for at in range(self.num_gone - 2, -1, -1):
-            job = self.gone[at]
-            self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[job])
+        for at in range(self.gone.count - 2, -1, -1):
+            job = self.gone.job[at]
+            self._book(job, 1)
             if self._has_quota(borrowing):
                 self._take_back(job)
                 if fits_as(self.state, self.spare, self.job, self.kind, self.spared):
@@ -298,7 +284,7 @@ class QuotaVictims:
                     self._let_stay(at)
                     continue
                 self._give(job)
-            self.accounts.use(self.gone_queue[at], self.flavor, -self.accounts.amount[job])
+            self._book(job, -1)
 
     @compiled
     def _note_place(self) -> cython.void:
@@ -307,10 +293,9 @@ class QuotaVictims:
 
     @compiled
     def _let_stay(self, at: cython.int) -> cython.void:
-        self.num_gone -= 1
-        for following in range(at, self.num_gone):
-            self.gone[following] = self.gone[following + 1]
-            self.gone_queue[following] = self.gone_queue[following + 1]
+        self.gone.count -= 1
+        for following in range(at, self.gone.count):
+            self.gone.job[following] = self.gone.job[following + 1]
 
     # Fair sharing.
 
@@ -348,7 +333,7 @@ class QuotaVictims:
             going = self._first_fair(segment, final, own)
             fits = False
             if going >= 0:
-                self._take_away(going, self.owner[segment])
+                self._take_away(going)
                 fits = self._has_quota(True) and self._fits()
             if not final or not (own or self.accounts.borrows(self.owner[segment], self.flavor)):
                 self.at[segment] = self.end[segment]
@@ -383,7 +368,7 @@ class QuotaVictims:
         may_go: cython.bint
         mine: cython.double = self.accounts.share(self.queue, self.flavor, self.amount)
         while self.at[segment] < self.end[segment]:
-            job = self.candidate[self.at[segment]]
+            job = self.candidates.job[self.at[segment]]
             self.at[segment] += 1
             if own:
                 return job
@@ -394,7 +379,7 @@ class QuotaVictims:
             if may_go:
                 return job
             if final:
-                self.candidate[self.begin[segment] + self.later[segment]] = job
+                self.candidates.job[self.begin[segment] + self.later[segment]] = job
                 self.later[segment] += 1
             else:
                 return -1

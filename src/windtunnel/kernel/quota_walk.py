@@ -103,8 +103,8 @@ class QuotaWalk(Preemption):
             return False
         if self.version != self.free.version or self.has_leapt():
             return False
-        for fresh in range(self.num_fresh):
-            job = self.fresh[fresh]
+        for fresh in range(self.fresh.count):
+            job = self.fresh.job[fresh]
             if self.ranks.units + self.state.units[job] <= quota:
                 return False
             self.see_ranks()
@@ -127,7 +127,7 @@ class QuotaWalk(Preemption):
     def _choose_all(self) -> cython.void:
         """Choose all that wait: they are within the quota beside those that run."""
         while self.lines.num_tops > 0:
-            self.choose(self.lines.pop(self.lines.tops[0]))
+            self.chosen.add(self.lines.pop(self.lines.tops[0]))
 
     @compiled
     def _walk_plain(self, past_refused: cython.bint, quota: cython.longlong) -> cython.void:
@@ -156,7 +156,7 @@ class QuotaWalk(Preemption):
                 self.ranks.pass_before(self.lines.key[job], job)
                 if self.ranks.passed + given + self.state.units[job] <= quota:
                     given += self.state.units[job]
-                    self.choose(job)
+                    self.chosen.add(job)
                     self.lines.pop(line)
                     continue
                 self.lines.close(line)
@@ -175,22 +175,22 @@ class QuotaWalk(Preemption):
         """Preempt those dropped, and start those chosen who fit."""
         index: cython.int
         job: cython.int
-        for index in range(self.num_dropped):
-            job = self.dropped[index]
-            if self.state.records and self.num_chosen > 0:
-                self.state.verdicts.causer[job] = self.chosen[0]
+        for index in range(self.dropped.count):
+            job = self.dropped.job[index]
+            if self.state.records and self.chosen.count > 0:
+                self.state.verdicts.causer[job] = self.chosen.job[0]
             self.stop(job)
             self.lines.add(job)
         self.kept_out = 0
-        for index in range(self.num_chosen):
-            job = self.chosen[index]
+        for index in range(self.chosen.count):
+            job = self.chosen.job[index]
             if self.admission.fit(job):
                 self.state.begin(job, self.admission.kind)
             else:
-                self.chosen[self.kept_out] = job
+                self.chosen.job[self.kept_out] = job
                 self.kept_out += 1
         for index in range(self.kept_out):
-            self.lines.add(self.chosen[index])
+            self.lines.add(self.chosen.job[index])
 
     # Reservations, and power.
 
@@ -221,7 +221,7 @@ class QuotaWalk(Preemption):
                 power -= draw
                 self._use_reserved(job)
                 if waits:
-                    self.choose(job)
+                    self.chosen.add(job)
                     self.lines.pop(line)
                 else:
                     self.ranks.step()

@@ -95,7 +95,7 @@ class Recorder:
             else:
                 self._by_line()
             self.admission.capped = capped
-        self.log.num_fresh = 0
+        self.log.fresh.count = 0
         self.log.point = point
 
     @compiled
@@ -103,8 +103,8 @@ class Recorder:
         """Note who came at this instant, at which nothing was decided."""
         at: cython.int
         job: cython.int
-        for at in range(self.log.num_fresh):
-            job = self.log.fresh[at]
+        for at in range(self.log.fresh.count):
+            job = self.log.fresh.job[at]
             if self.state.status[job] == STATE_WAITING and self.log.last[job] == VERDICT_NONE:
                 self._note(job, VERDICT_INTERVAL, -1, ENDLESS)
 
@@ -121,9 +121,9 @@ class Recorder:
     @compiled
     def _note_fresh_as(self, verdict: cython.int) -> cython.void:
         at: cython.int
-        for at in range(self.log.num_fresh):
-            if self._waits(self.log.fresh[at]):
-                self._note(self.log.fresh[at], verdict, -1, ENDLESS)
+        for at in range(self.log.fresh.count):
+            if self._waits(self.log.fresh.job[at]):
+                self._note(self.log.fresh.job[at], verdict, -1, ENDLESS)
 
     # Strict.
 
@@ -137,8 +137,8 @@ class Recorder:
         self.head = self.lines.head(self.lines.tops[0]) if self.lines.num_tops > 0 else -1
         if old >= 0 and old != self.head and self._waits(old):
             self._note(old, VERDICT_BEHIND, self.head, ENDLESS)
-        for at in range(self.log.num_fresh):
-            job = self.log.fresh[at]
+        for at in range(self.log.fresh.count):
+            job = self.log.fresh.job[at]
             if job != self.head and self._waits(job):
                 self._note(job, VERDICT_BEHIND, self.head, ENDLESS)
         if self.head >= 0:
@@ -175,8 +175,8 @@ class Recorder:
             self._see(self.lines.tops[top], alone)
         for top in range(self.lines.num_closed):
             self._see(self.lines.closed[top], alone)
-        for at in range(0 if alone else self.log.num_fresh):
-            job = self.log.fresh[at]
+        for at in range(0 if alone else self.log.fresh.count):
+            job = self.log.fresh.job[at]
             line = self.lines.line_of[job]
             if job != self.head and self._waits(job):
                 self._note_shared(job, self.of_line[line])

@@ -15,6 +15,7 @@ from windtunnel.kernel.checkpoints import Checkpoints
 from windtunnel.kernel.endless import ENDLESS, UNKNOWN
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import UsageBooks
@@ -153,9 +154,7 @@ class State:
     num_over: cython.int
     moving: cython.bint
     # Jobs whose base rate has changed at this instant, where there is no pace.
-    num_rerated: cython.int
-    rerated_capacity: cython.int
-    rerated: cython.int[::1]
+    rerated: JobList
     # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is reported
     # as stopped is shown so, though it may run again.
     shown_stopped: cython.int
@@ -188,8 +187,7 @@ class State:
         self.stay_first = numpy.zeros(self.capacity, dtype=numpy.int64)
         self.now = self.happened = -numpy.inf
         self._take_up(features, jobs)
-        self.num_rerated = self.rerated_capacity = 0
-        self.rerated = numpy.zeros(0, dtype=numpy.int32)
+        self.rerated = JobList()
         self.change_capacity = 0
         self.shown_stopped = -1
         self.change_job = self.change_what = numpy.zeros(0, dtype=numpy.int32)
@@ -542,22 +540,19 @@ class State:
         self.base_rate[job] = rate
         if self.has_pace:
             self.pace.touch(job)
-            return
-        if self.num_rerated == self.rerated_capacity:
-            with cython.gil:
-                self.rerated_capacity = 2 * self.rerated_capacity + 64
-                self.rerated = longer(self.rerated, self.rerated_capacity)
-        self.rerated[self.num_rerated] = job
-        self.num_rerated += 1
+        else:
+            self.rerated.add(job)
 
     @compiled
     def settle_bases(self) -> cython.void:
         """Give the running jobs whose base rate has changed that rate: nothing else slows them."""
         at: cython.int
-        for at in range(self.num_rerated):
-            if self.status[self.rerated[at]] == STATE_RUNNING:
-                self.rerate(self.rerated[at], self.base_rate[self.rerated[at]])
-        self.num_rerated = 0
+        job: cython.int
+        for at in range(self.rerated.count):
+            job = self.rerated.job[at]
+            if self.status[job] == STATE_RUNNING:
+                self.rerate(job, self.base_rate[job])
+        self.rerated.count = 0
 
     # Power.
 

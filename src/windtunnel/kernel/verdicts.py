@@ -10,6 +10,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import longer
 
@@ -51,21 +52,19 @@ class Verdicts:
     point: cython.longlong
     last: cython.char[::1]
     causer: cython.int[::1]
-    fresh: cython.int[::1]
-    num_fresh: cython.int
-    fresh_capacity: cython.int
+    fresh: JobList
 
     def __init__(self, num_jobs: int) -> None:
         count = max(num_jobs, 1)
         self.num_rows = self.capacity = 0
         self.time = self.promise = numpy.zeros(0)
         self.points = numpy.zeros(0, dtype=numpy.int64)
-        self.job = self.blocker = self.fresh = numpy.zeros(0, dtype=numpy.int32)
+        self.job = self.blocker = numpy.zeros(0, dtype=numpy.int32)
         self.verdict = numpy.zeros(0, dtype=numpy.int8)
         self.last = numpy.zeros(count, dtype=numpy.int8)
         self.causer = numpy.full(count, -1, dtype=numpy.int32)
         self.point = 0
-        self.num_fresh = self.fresh_capacity = 0
+        self.fresh = JobList()
 
     def _grow(self) -> None:
         capacity = 2 * self.capacity + 1024
@@ -77,11 +76,6 @@ class Verdicts:
         self.verdict = longer(self.verdict, capacity)
         self.blocker = longer(self.blocker, capacity)
         self.capacity = capacity
-
-    def _grow_fresh(self) -> None:
-        capacity = 2 * self.fresh_capacity + 64
-        self.fresh = longer(self.fresh, capacity)
-        self.fresh_capacity = capacity
 
     @compiled
     def add(
@@ -111,11 +105,7 @@ class Verdicts:
     def waits(self, job: cython.int) -> cython.void:
         """Note that a job came to wait: nothing has been decided about it."""
         self.last[job] = VERDICT_NONE
-        if self.num_fresh == self.fresh_capacity:
-            with cython.gil:
-                self._grow_fresh()
-        self.fresh[self.num_fresh] = job
-        self.num_fresh += 1
+        self.fresh.add(job)
 
     @compiled
     def preempted(self, time: cython.double, job: cython.int) -> cython.void:

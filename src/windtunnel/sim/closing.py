@@ -20,7 +20,7 @@ from windtunnel.sim.flight import (
 from windtunnel.sim.places import places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.disruptions.source import Outages
@@ -113,7 +113,7 @@ def losses(
     policy: Policy,
     columns: Mapping[str, np.ndarray],
     outages: Outages | None,
-    ups: tuple[np.ndarray, np.ndarray],
+    ups: Sequence[tuple[float, int]],
 ) -> Interruptions | None:
     """Return what disruptions did to a run, or preemptions that lose work; None = there were none.
 
@@ -122,13 +122,13 @@ def losses(
         policy: who ran next.
         columns: the kernel's arrays.
         outages: what happened to nodes and jobs; None = nothing, and all GPUs were up.
-        ups: when the GPU units that are up changed, s, and to what.
+        ups: when the GPU units that are up changed, s, and to what: pairs.
     """
     if outages is None and not policy.loses:
         return None
     by_row = ByRow(problem)
     if outages is None:
-        ups = np.array([-np.inf]), np.array([problem.quota])
+        ups = [(-np.inf, problem.quota)]
     stops = [] if outages is None else outages.stops
     failures = np.zeros(len(problem.rows)) if outages is None else outages.failures
     startup_cost = 0.0 if outages is None else outages.plan.startup_cost
@@ -139,8 +139,8 @@ def losses(
         lost_time=by_row(columns["lost"], 0.0),
         failures=by_row(failures, 0, np.int64),
         restarts=by_row(columns["restarts"], 0),
-        up_time=np.array(ups[0]),
-        up_gpus=ups[1] / problem.units,
+        up_time=np.array([time for time, _ in ups]),
+        up_gpus=np.array([units for _, units in ups]) / problem.units,
         startup_cost=by_row(np.full(len(problem.rows), startup_cost), 0.0),
         stop_row=problem.rows[np.array([stop.job for stop in stops], dtype=np.int64)],
         stop_time=np.array([stop.time for stop in stops], dtype=np.float64),

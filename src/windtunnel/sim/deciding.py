@@ -99,7 +99,7 @@ class Driver(Decisions):
         else:
             self.deciding.decide()
         if self.alarms:
-            self.run.sim.watch("alarm", self.alarms[0])
+            self.run.sim.alarm = self.alarms[0]
 
     def stop(self) -> None:
         """End the run once the policy has decided at this instant."""

@@ -108,12 +108,12 @@ class Flying:
             power = self.powered.recorded(columns, ByRow(problem))
         if self.run.rules.record:
             verdicts = Verdicts.of(problem, *self.run.tables.recorded())
-        lost = losses(problem, self.run.policy, columns, self.outages, self.sim.ups())
+        lost = losses(problem, self.run.policy, columns, self.outages, self.sim.ups)
         flight = as_flight(
             problem,
             columns,
             until,
-            self.sim.num_points,
+            self.sim.points,
             slowed=slowed,
             interruptions=lost,
             power=power,
@@ -135,7 +135,7 @@ class Flying:
         Raises:
             PolicyError: nobody may, and all capacity and power is there.
         """
-        if not self.sim.has_given_up:
+        if not self.sim.gave_up:
             return self.sim.next_alarm < math.inf or not self._nothing_will_change()
         if not self.run.rules.may_wait(self.run.policy):
             message = f"starts none of {self.run.tables.counts[1]} waiting jobs on an idle cluster"
@@ -167,7 +167,7 @@ class Flying:
         jobs = len(self.problem.rows)
         if over == jobs:
             return True
-        arrived = self.sim.num_arrived == jobs
+        arrived = self.sim.arrived == jobs
         if not arrived or running or self._certain or not waiting:
             return False
         if self.powered is not None and self.powered.cap_changes:
@@ -181,7 +181,7 @@ class Flying:
 
     def _next_source(self) -> None:
         times = (source.next_time() for source in self.sources)
-        self.sim.watch("source_time", min(times, default=math.inf))
-        self.sim.watch("certain", self._certain)
+        self.sim.source_time = min(times, default=math.inf)
+        self.sim.certain = self._certain
         if self.powered is not None:
-            self.sim.watch("held", self.powered.held)
+            self.sim.num_held = self.powered.held

@@ -267,7 +267,7 @@ class KernelRun:
             patience=rules.patience(self.policy),
             fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
         )
-        self.sim.watch("wants_after", self.tells and not self.decides)
+        self.sim.wants_after = self.tells and not self.decides
 
     def _recorder(self, rule: Any) -> Any:
         """Return what writes down why jobs wait; None = nobody does."""

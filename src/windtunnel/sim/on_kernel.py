@@ -123,7 +123,7 @@ class OnKernel:
         """Return the jobs that failed at their end since this was asked last, in order."""
         failed: list[int] = self.sim.take_failed()
         if failed:
-            self.sim.watch("news", 1.0)
+            self.sim.news = True
         return failed
 
     def undo(self, job: int, left: float) -> None:
@@ -143,7 +143,7 @@ class OnKernel:
         """Note that capacity is taken out now or comes back."""
         if not announced:
             self.sim.surprise()
-        self.sim.capacity_changed()
+        self.sim.news = True
 
     def go_on(self, job: int, where: Where) -> None:
         """Let a job that was interrupted go on elsewhere."""
@@ -163,18 +163,18 @@ class OnKernel:
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""
         self.free.withhold_node(node, ASLEEP)
-        self.sim.capacity_changed()
+        self.sim.news = True
 
     def restore(self, node: int) -> None:
         """Undo that: the node is awake."""
         self.free.restore_node(node, ASLEEP)
-        self.sim.capacity_changed()
+        self.sim.news = True
 
 
 def outages_of(lent: OnKernel, plan: Plan) -> Outages:
     """Return a run's outages."""
     outages = Outages(lent, lent.run.problem, plan)
-    lent.sim.watch("news", 0.0)
+    lent.sim.news = False
     lent.sim.note_up(lent.run.problem.quota)
     return outages
 
@@ -204,7 +204,7 @@ class KernelPower(PowerSources):
         """Let happen what is due; return whether that calls for a decision."""
         news = super().apply(now)
         if news:
-            self.lent.sim.watch("news", 1.0)
+            self.lent.sim.news = True
         self._tell_kernel()
         return news
 
@@ -216,7 +216,7 @@ class KernelPower(PowerSources):
     def _tell_kernel(self) -> None:
         """Tell the kernel the budget, and which nodes sleep or wake."""
         sim, cap, sleeper = self.lent.sim, self.plan.cap, self.sleeper
-        sim.watch("cap_time", self._next_cap[0])
+        sim.cap_time = self._next_cap[0]
         if cap is not None:
             self.lent.state.know_cap(self.cap_w, self.base_w, cap.pue)
         if sleeper is not None:
@@ -226,13 +226,13 @@ class KernelPower(PowerSources):
             self.lent.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
         busy = sleeper is not None and bool(sleeper.asleep)
         looks = self.plan.shift is not None and self.plan.shift.interruptible
-        sim.watch("ends_instants", busy or looks)
+        sim.ends_instants = busy or looks
 
     def recorded(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
         """Return what the policies did, by the kernel's log of stays."""
         sim, problem = self.lent.sim, self.problem
         levels = levels_of(columns["stay_start"], *self.lent.tables.levels())
         if self.shifter is None:  # nobody was held, and so nobody was asked
-            came = np.arange(len(problem.rows)) < sim.num_arrived
+            came = np.arange(len(problem.rows)) < sim.arrived
             self._held_until = np.where(came, problem.submit, math.nan).tolist()
-        return self.record(levels, by_row, sim.capped_seconds)
+        return self.record(levels, by_row, sim.time_capped)

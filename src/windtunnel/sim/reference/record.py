@@ -28,11 +28,9 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
         levels = levels_of(columns["stay_start"], *notes.T)
         power = loop.power.record(levels, ByRow(problem), loop.capped_time)
-    times, units = zip(*loop.up, strict=True)
-    ups = np.array(times), np.array(units)
     found = as_flight(
         problem, columns, horizon, loop.clock.points, slowed=paced, power=power,
-        interruptions=losses(problem, state.policy, columns, loop.outages, ups),
+        interruptions=losses(problem, state.policy, columns, loop.outages, loop.up),
         verdicts=None if state.recorder is None else state.recorder.verdicts(),
     )  # fmt: skip
     if isinstance(state.scheduler, Decisions):
