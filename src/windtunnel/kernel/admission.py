@@ -88,7 +88,6 @@ class Admission:
         access: cython.int = self.state.access[job] if self.state.has_access else 0
         version: cython.longlong = free.version
         hidden: cython.int = 0
-        found: cython.bint
         opened: cython.bint
         self.by_job = self.lacks_power = False
         self.kind = self.state.kind[job]
@@ -116,7 +115,6 @@ class Admission:
 
         The types are tried in the order of the quota, each for places and power.
         """
-        index: cython.int
         if not free.quotas.binds:
             return (
                 (free.quotas.resizes or free.quotas.admits(job))
@@ -168,7 +166,6 @@ class Admission:
 
         -1 where it draws more on all of them, or on none; or where its quota binds it to one.
         """
-        gpu_type: cython.int
         kind: cython.int
         cheap: cython.longlong = 0
         many: cython.int = 0

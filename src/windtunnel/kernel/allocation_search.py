@@ -176,10 +176,6 @@ class AllocationSearch:
     def cross(self, one: cython.longlong, other: cython.longlong) -> cython.void:
         """Make two states of two: jobs before one from the one, others from the other."""
         child: cython.longlong
-        j: cython.longlong
-        m: cython.longlong
-        place: cython.longlong
-        parent: cython.longlong
         before: cython.longlong = self.jobs
         if self.draw() < _CROSSED:
             before = self.below(self.jobs)
@@ -290,7 +286,6 @@ class AllocationSearch:
     @compiled
     def is_new(self, place: cython.longlong, count: cython.longlong) -> cython.bint:
         """Return whether none of the first states is equal to one."""
-        i: cython.longlong
         new: cython.bint = True
         for i in range(count):
             if self.marks[self.alive[i]] == self.marks[place]:

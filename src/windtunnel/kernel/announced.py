@@ -196,8 +196,6 @@ class Announced:
 
         In a pool one hold may end before another begins; a node is taken whole by any of them.
         """
-        change: cython.int
-        node: cython.int
         self.hidden = 0
         for change in range(self.next, self.count):
             if self.time[change] >= stop:
@@ -228,7 +226,6 @@ class Announced:
 
     @compiled
     def _forget_taken(self, stop: cython.double) -> cython.void:
-        change: cython.int
         for change in range(self.next, self.count):
             if self.time[change] >= stop:
                 break
@@ -237,7 +234,6 @@ class Announced:
     @compiled
     def show(self, free: Free) -> cython.void:
         """Undo `hide`."""
-        change: cython.int
         for change in range(self.hidden - 1, -1, -1):
             free.restore(self.hidden_node[change], 0, self.hidden_units[change])
         self.hidden = 0

@@ -108,8 +108,6 @@ class Checkpoints:
     ) -> cython.void:
         limit: cython.longlong = self.in_all(self.work[job])
         cycle: cython.double = self.interval / rate + self.cost
-        first: cython.double
-        more: cython.longlong
         if complete < limit and done != complete * self.interval:
             first = ((complete + 1) * self.interval - done) / rate + self.cost
             if active >= first:

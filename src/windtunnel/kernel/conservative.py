@@ -171,8 +171,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _keep_within_quotas(self) -> cython.void:
         """Lift the promises of those whose quota does not suffice; some are promised anew."""
-        at: cython.int
-        job: cython.int
         self.limits.see_first_over()
         self._gather_beyond_quotas()
         for at in range(self.some.count):
@@ -188,10 +186,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _gather_beyond_quotas(self) -> cython.void:
         """Write those into ``some`` whose quota does not suffice for their promise."""
-        top: cython.int
-        line: cython.int
-        cell: cython.longlong
-        job: cython.int
         self.some.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
@@ -237,7 +231,6 @@ class ConservativeRule(PreemptingRule):
         were not called are back the later, the later it is.
         """
         at: cython.int = self.announced.num_asleep - 1
-        job: cython.int
         if self.announced.is_due(self.state.now) or self.announced.calls != self.seen_calls:
             return True
         if at >= 0 and self.announced.ready[at] < 0.0:
@@ -262,7 +255,6 @@ class ConservativeRule(PreemptingRule):
     def _look_at_running(self) -> cython.void:
         """See who has left, and whose expected end is another."""
         at: cython.int = 0
-        job: cython.int
         while at < self.running.count:
             job = self.running.job[at]
             if self.state.stay[job] == self.stay_of[job]:
@@ -289,7 +281,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _lose(self, job: cython.int) -> cython.void:
         """Note that there is less capacity on a job's nodes."""
-        at: cython.longlong
         self.has_fallen = True
         for at in range(
             self.promises.first[job], self.promises.first[job] + self.promises.size[job]
@@ -299,8 +290,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _look_at_stays(self) -> cython.void:
         """Enter what jobs hold that others than this rule have begun."""
-        stay: cython.int
-        job: cython.int
         self._let_go_of_started()
         for stay in range(self.seen_stays, self.state.num_stays):
             job = self.state.stay_job[stay]
@@ -314,8 +303,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _let_go_of_started(self) -> cython.void:
         """Lift the promises of jobs that others than this rule have begun."""
-        stay: cython.int
-        job: cython.int
         for stay in range(self.seen_stays, self.state.num_stays):
             job = self.state.stay_job[stay]
             if self.promises.what[job] == PROMISE_MADE or self.promises.what[job] == PROMISE_NEVER:
@@ -338,10 +325,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _look_at_late(self) -> cython.void:
         """Let those who run on past their expected end hold their place until just after now."""
-        place: cython.int
-        at: cython.int
-        job: cython.int
-        entry: cython.int
         for place in range(self.state.expects.used):
             for at in range(self.state.expects.length[self.state.expects.block[place]]):
                 entry = self.state.expects.block[place] * RANKED_CAPACITY + at
@@ -355,8 +338,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _look_at_due(self) -> cython.void:
         """Move promises that were missed to now; see which nodes are withheld or back."""
-        at: cython.int
-        job: cython.int
         self.some.count = 0
         while self.promises.queue.count > 0 and (
             self.promises.queue.time[0] < self.state.now
@@ -378,10 +359,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _look_at_nodes(self) -> cython.void:
         """Bring what is withheld unannounced, or back, into the profile; no promise is due."""
-        node: cython.int
-        access: cython.int
-        at: cython.longlong
-        change: cython.longlong
         if self.is_pool:
             self.free.store(self.profile.rows, PROFILE_COMMON)
         for node in range(self.num_nodes):
@@ -415,8 +392,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _forget_running(self) -> cython.void:
         """Forget what running jobs hold."""
-        at: cython.int
-        job: cython.int
         for at in range(self.running.count):
             job = self.running.job[at]
             self.promises.what[job] = PROMISE_NONE
@@ -425,10 +400,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _begin_anew(self) -> cython.void:
         """Make the profile anew, from what is free, what runs, and what is announced."""
-        at: cython.int
-        job: cython.int
-        change: cython.int
-        step: cython.int
         self.is_begun = True
         self.some.count = 0
         for at in range(self.promises.queue.count):
@@ -472,7 +443,6 @@ class ConservativeRule(PreemptingRule):
     def _close_from(
         self, node: cython.int, group: cython.int, change: cython.int, step: cython.int
     ) -> cython.void:
-        access: cython.int
         for access in range(self.num_sets):
             if not self.announced.in_group[access, group]:
                 self.profile.close(node, access, change, step)
@@ -482,8 +452,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _break(self) -> cython.void:
         """Lift the promises of places that are too few, and make again those that can be kept."""
-        at: cython.int
-        job: cython.int
         self.some.count = 0
         for at in range(self.promises.queue.count):
             job = self.promises.queue.job[at]
@@ -497,7 +465,6 @@ class ConservativeRule(PreemptingRule):
 
     @compiled
     def _may_be_lost(self, job: cython.int) -> cython.bint:
-        at: cython.longlong
         for at in range(
             self.promises.first[job], self.promises.first[job] + self.promises.size[job]
         ):
@@ -508,10 +475,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _enter_kept(self) -> cython.void:
         """Make the promises of ``some`` again, in the queue's order, as far as there is room."""
-        at: cython.int
-        job: cython.int
-        start: cython.double
-        stop: cython.double
         self.some.sort(self.lines)
         for at in range(self.some.count):
             job = self.some.job[at]
@@ -527,7 +490,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _promise_broken(self) -> cython.void:
         """Promise those anew whose promise was lost, or who had none that they could wait for."""
-        at: cython.int
         if self.promises.num_never > 0 and (self.rises.everywhere or self.rises.count > 0):
             self._gather()
             for at in range(self.some.count):
@@ -545,11 +507,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _improve_all(self) -> cython.void:
         """Promise everybody anew in order, only ever earlier, until nothing moves."""
-        at: cython.int
-        job: cython.int
-        old: cython.double
-        stop: cython.double
-        found: cython.double
         moved: cython.bint = True
         self._gather()
         while moved:
@@ -568,9 +525,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _gather(self) -> cython.void:
         """Write all that have a promise into ``some``, in the queue's order."""
-        top: cython.int
-        line: cython.int
-        job: cython.int
         self.some.count = 0
         self.merge.count = 0
         for top in range(self.lines.num_tops):
@@ -588,7 +542,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _promise_fresh(self) -> cython.void:
         """Promise those a start who have none."""
-        job: cython.int
         self.unpromised.begin()
         while self.unpromised.goes_on():
             job = self.unpromised.pass_first()
@@ -599,8 +552,6 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _start_due(self) -> cython.void:
         """Start those who were promised to by now, as far as quotas let them."""
-        at: cython.int
-        job: cython.int
         self.some.count = 0
         while self.promises.queue.count > 0 and (self.promises.queue.time[0] <= self.state.now):
             job = self.promises.queue.job[0]
@@ -634,8 +585,6 @@ class ConservativeRule(PreemptingRule):
 
         Notes whether anybody does that.
         """
-        at: cython.int
-        job: cython.int
         self._gather()
         for at in range(self.some.count):
             job = self.some.job[at]
@@ -668,7 +617,6 @@ class ConservativeRule(PreemptingRule):
         While somebody is late those who are promised to start just after now wait for that job,
         whose end is an event.
         """
-        at: cython.int
         soon: cython.double = nextafter(self.state.now, ENDLESS)
         self.alarm = ENDLESS
         if self.promises.queue.count > 0:

@@ -125,8 +125,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _start_in_order(self) -> cython.void:
         """Start jobs up to the first that does not fit, which is the head; but for quotas."""
-        line: cython.int
-        job: cython.int
         self.head = -1
         while self.lines.num_tops > 0:
             line = self.lines.tops[0]
@@ -145,7 +143,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _forget(self) -> cython.void:
         """Let who is capped be found anew, with a preemptive policy."""
-        line: cython.int
         self.admission.capped = False
         if self.state.has_power:
             for line in range(self.lines.num_lines):
@@ -167,8 +164,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _is_worth_it(self) -> cython.bint:
         """Return whether any job but the head may fit now."""
-        top: cython.int
-        line: cython.int
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             if self.refused[line] != self.free.version and (
@@ -198,7 +193,6 @@ class EasyRule(PreemptingRule):
         change: cython.int = self.announced.next
         woken: cython.int = 0
         row: cython.int = self.announced.next_row
-        time: cython.double
         cap_w: cython.double = self.state.cap_w
         is_now: cython.bint = False
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
@@ -246,7 +240,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _spare_at(self, cap_w: cython.double) -> cython.longlong:
         """Return the nanowatts that a job may add to ``drawn`` under a cap."""
-        budget: cython.longlong
         if not self.state.has_power:
             return 0
         budget = self.state.budget_at(cap_w)
@@ -268,7 +261,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
         """Return whether a running job is ranked below the head, and so counts as free at once."""
-        key: cython.double
         if not self.preempts:
             return False
         if self.state.has_quotas and not self.state.quotas.may_give_way(head, job):
@@ -304,7 +296,6 @@ class EasyRule(PreemptingRule):
     def _last_end(self, head: cython.int) -> cython.double:
         """Return when the last running job is expected to end, s; of those above the head."""
         block: cython.int = self.state.expects.used - 1
-        index: cython.int
         while block >= 0:
             index = self.state.expects.length[self.state.expects.block[block]] - 1
             while index >= 0:
@@ -352,7 +343,6 @@ class EasyRule(PreemptingRule):
     def _takes_beside(self, job: cython.int) -> cython.bint:
         """Take what ``free.place`` has at the shadow, too; False = it is not free then."""
         kind: cython.int = self.admission.kind
-        fits: cython.bint
         need: cython.longlong = 0
         if self.state.has_power:
             need = self.admission.floor(self.free, job)
@@ -393,9 +383,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _backfill(self) -> cython.void:
         """Try the jobs behind the head in the queue's order: a merge of the lines."""
-        top: cython.int
-        line: cython.int
-        job: cython.int
         self.merge.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
@@ -416,8 +403,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _go_on_behind(self, job: cython.int) -> cython.void:
         """Look at the jobs behind one that has just started: what was passed over may fit now."""
-        top: cython.int
-        line: cython.int
         self.merge.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
@@ -454,8 +439,6 @@ class EasyRule(PreemptingRule):
     def _backfill_shortest(self) -> cython.void:
         """Try the jobs behind the head by (estimate, number)."""
         self._gather(self.head)
-        job: cython.int
-        line: cython.int
         while self.shortest.count > 0 and not self.is_held_up and not self.is_robbed:
             job = self.shortest.job[0]
             self.shortest.remove(job)
@@ -467,10 +450,6 @@ class EasyRule(PreemptingRule):
     @compiled
     def _gather(self, head: cython.int) -> cython.void:
         """Collect the jobs of the lines that are not refused, but the head."""
-        top: cython.int
-        line: cython.int
-        cell: cython.longlong
-        job: cython.int
         self.shortest.count = 0
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]

@@ -114,8 +114,6 @@ class Feasible(Preemption):
     @compiled
     def walk(self, past_refused: cython.bint) -> cython.int:
         """Choose who runs, and let it be so; see `Preemption.walk`."""
-        first: cython.int
-        version: cython.longlong
         if self.lines.count == 0:
             self.end_walk()
             return -1
@@ -155,8 +153,6 @@ class Feasible(Preemption):
         So it is where a queue borrows of which a job has started since the last walk, or where
         that walk stopped one.
         """
-        stay: cython.int
-        job: cython.int
         if self.has_dropped:
             return True
         for stay in range(self.seen_starts, self.state.num_stays):
@@ -187,8 +183,6 @@ class Feasible(Preemption):
     @compiled
     def _remember(self) -> cython.void:
         """Note the heads of refused lines, and let the lines be open again."""
-        closed: cython.int
-        line: cython.int
         for closed in range(self.lines.num_closed):
             line = self.lines.closed[closed]
             self.refused[line] = self.lines.head(line)
@@ -198,10 +192,6 @@ class Feasible(Preemption):
     @compiled
     def _consider_all(self, past_refused: cython.bint) -> cython.int:
         """Consider waiting and stopped jobs by rank; return the first that ends the walk, or -1."""
-        line: cython.int
-        job: cython.int
-        key: cython.double
-        is_over: cython.bint
         while True:
             job = self._next_stopped()
             line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
@@ -336,7 +326,6 @@ class Feasible(Preemption):
         stay: cython.int = self.state.stay[job]
         access: cython.int = self.state.access[job] if self.state.has_access else 0
         opened: cython.bint
-        found: cython.bint
         if self.state.has_power and self.state.power.floor[job] > self.spare:
             return False
         if self.state.has_quotas and not self.state.quotas.allows_again(job):
@@ -366,7 +355,6 @@ class Feasible(Preemption):
     @compiled
     def _fit_by_stopping(self, job: cython.int, key: cython.double) -> cython.bint:
         """Stop whom a job needs gone; ``free.place`` has where it goes. False = all as before."""
-        is_counted: cython.bint
         if self._fits(job):
             return True
         if self._is_beyond_all(job) or self._lacks_quota(job, key):
@@ -404,8 +392,6 @@ class Feasible(Preemption):
     @compiled
     def _would_fit(self, job: cython.int) -> cython.bint:
         """Return whether a job fits with all gone that are ranked below it and may give way."""
-        found: cython.bint
-        victim: cython.int
         self.given.count = 0
         self.in_turn.begin(job)
         victim = self.in_turn.next()
@@ -430,7 +416,6 @@ class Feasible(Preemption):
 
         It fits nowhere as things are.
         """
-        victim: cython.int
         self.given.count = 0
         self.in_turn.begin(job)
         victim = self.in_turn.next()
@@ -446,8 +431,6 @@ class Feasible(Preemption):
     @compiled
     def _take_back_unneeded(self, job: cython.int, key: cython.double) -> cython.void:
         """Let those have their places back, highest rank first, without whom a job fits still."""
-        given: cython.int
-        victim: cython.int
         for given in range(self.given.count - 1, -1, -1):
             victim = self.given.job[given]
             self._take_back(victim)
@@ -495,9 +478,6 @@ class Feasible(Preemption):
     @compiled
     def _undo(self) -> cython.void:
         """Let the free state be as it was before the walk."""
-        index: cython.int
-        job: cython.int
-        begin: cython.longlong
         end: cython.longlong = self.places.count
         for index in range(self.chosen.count - 1, -1, -1):
             job = self.chosen.job[index]
@@ -512,10 +492,6 @@ class Feasible(Preemption):
     @compiled
     def _carry_out(self) -> cython.void:
         """Preempt the stopped jobs, and start the chosen ones where they go."""
-        index: cython.int
-        job: cython.int
-        begin: cython.longlong
-        end: cython.longlong
         for index in range(self.halted.count):
             if self.is_stopped[self.halted.job[index]]:
                 self.drop(self.halted.job[index])

@@ -82,8 +82,6 @@ class VictimsOnNodes:
     @compiled
     def begin(self, kind: cython.int) -> cython.void:
         """Count the nodes as they are, for a job of a kind that does not fit on them."""
-        row: cython.longlong
-        node: cython.int
         self.kind = kind
         self.trials += 1
         self.empty = 0
@@ -105,7 +103,6 @@ class VictimsOnNodes:
     @compiled
     def release(self, job: cython.int) -> cython.bint:
         """Let a running job be gone; return whether the job fits then."""
-        pair: cython.longlong
         stay: cython.int = self.state.stay[job]
         if self.sole[job] >= 0:
             self._release(self.sole[job], self.state.units[job])
@@ -125,7 +122,6 @@ class VictimsOnNodes:
 
     @compiled
     def _release(self, node: cython.int, gpus: cython.longlong) -> cython.void:
-        before: cython.longlong
         if not self._counts(node):
             return
         before = self.free[node]

@@ -51,8 +51,6 @@ class Fronts:
     @compiled
     def sort(self, points: cython.longlong[::1], count: cython.longlong) -> cython.void:
         """Sort some points into fronts, and say how crowded each is."""
-        i: cython.longlong
-        k: cython.longlong
         self.sort_by_costs(points, count)
         self.num_fronts = 0
         for i in range(count):
@@ -69,9 +67,6 @@ class Fronts:
     @compiled
     def sort_by_costs(self, points: cython.longlong[::1], count: cython.longlong) -> cython.void:
         """Put points into order: by the first cost, then by the second."""
-        i: cython.longlong
-        at: cython.longlong
-        point: cython.longlong
         for i in range(count):
             point = points[i]
             at = i
@@ -97,9 +92,6 @@ class Fronts:
     @compiled
     def list_members(self, count: cython.longlong) -> cython.void:
         """List the points of each front, in order."""
-        i: cython.longlong
-        k: cython.longlong
-        point: cython.longlong
         for k in range(self.num_fronts + 1):
             self.begins[k] = 0
         for i in range(count):
@@ -116,10 +108,7 @@ class Fronts:
     @compiled
     def measure_crowding(self, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Say how far the neighbours of each point of a front are from each other."""
-        i: cython.longlong
         before: cython.longlong = -1
-        at: cython.longlong
-        after: cython.longlong
         least: cython.longlong = self.members[begin]
         most: cython.longlong = self.members[end - 1]
         wide: cython.double = self.costs[most, 0] - self.costs[least, 0]

@@ -66,14 +66,9 @@ class GoodputError:
     @compiled
     def work_out(self) -> cython.double:
         """Return the error, and set its gradient."""
-        i: cython.longlong
         count: cython.longlong = self.local.shape[0]
         of_computing: cython.double = 0.0
         of_step: cython.double = 0.0
-        computing: cython.double
-        network: cython.double
-        ratio: cython.double
-        added: cython.double
         gamma: cython.double = self.values[6]
         for i in range(count):
             computing = log(self.values[0] + self.values[1] * self.local[i])
@@ -132,7 +127,6 @@ class GoodputError:
     def wanted(self) -> cython.double:
         """Return what is dear about the parameters by themselves, and add to the gradient."""
         a: cython.longlong
-        slope: cython.double
         gamma: cython.double = self.values[6] - 1
         error: cython.double = self.gamma_weight * gamma * gamma
         self.gradient[6] += 2 * self.gamma_weight * gamma

@@ -48,7 +48,6 @@ class JobHeap:
     def _rise(
         self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int
     ) -> cython.void:
-        parent: cython.int
         while hole > 0:
             parent = (hole - 1) >> 1
             if self.time[parent] < time or (
@@ -70,7 +69,6 @@ class JobHeap:
         self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int
     ) -> cython.void:
         child: cython.int = 2 * hole + 1
-        moved: cython.int
         while child < self.count:
             if child + 1 < self.count:
                 # Without a branch, which half of the time would be foretold wrong.

@@ -52,9 +52,6 @@ class JobList:
     @compiled
     def sort(self, lines: Lines) -> cython.void:
         """Put the jobs in the queue's order, each but once: by Shell's sort."""
-        at: cython.int
-        hole: cython.int
-        job: cython.int
         gap: cython.int = 1
         kept: cython.int = 0
         while gap < self.count // 3:

@@ -75,11 +75,7 @@ class LineBlocks:
     @compiled
     def survey(self) -> cython.void:
         """Note what the jobs of each block are like; the lines do not change until all is done."""
-        top: cython.int
-        line: cython.int
-        cell: cython.longlong
         at: cython.longlong
-        job: cython.int
         block: cython.int = -1
         most: cython.longlong = (self.lines.count >> BLOCKS_JOBS) + self.lines.num_tops
         if most > self.capacity:
@@ -182,8 +178,6 @@ class LineBlocks:
             longest: if they take that long at most, s;
             until: or start until then, s.
         """
-        block: cython.int
-        last: cython.longlong
         while cell < end:
             last = self._block_end(line, cell, end)
             block = self._block_of(line, cell)
@@ -209,7 +203,6 @@ class LineBlocks:
         until: cython.double,
     ) -> cython.longlong:
         """Return the first cell whose job has its place in a time from ``begin`` to ``until``."""
-        last: cython.longlong
         while cell < end:
             last = self._block_end(line, cell, end)
             if self.first_start[self._block_of(line, cell)] < until:

@@ -56,7 +56,6 @@ class LineMerge:
     def push(self, line: cython.int) -> cython.void:
         """Put a line into the heap that has a job to come."""
         hole: cython.int = self.count
-        parent: cython.int
         job: cython.int = self.next_of(line)
         self.count += 1
         while hole > 0:

@@ -113,10 +113,8 @@ class Lines:
     @compiled
     def _repack(self, wanted: cython.longlong) -> cython.void:
         """Lay the lines out anew, each with free cells, in a slab with so many cells more."""
-        line: cython.int
         at: cython.longlong
         length: cython.longlong
-        begin: cython.longlong
         needed: cython.longlong = wanted
         old: cython.int[::1] = self.slab
         for line in range(self.num_lines):
@@ -168,7 +166,6 @@ class Lines:
     def _shift(
         self, source: cython.longlong, target: cython.longlong, many: cython.longlong
     ) -> cython.void:
-        cell: cython.longlong
         if target > source:
             for cell in range(many - 1, -1, -1):
                 self.slab[target + cell] = self.slab[source + cell]
@@ -204,7 +201,6 @@ class Lines:
         """Return where in its sorted line a job stands, or would stand."""
         low: cython.longlong = self.begin[line]
         high: cython.longlong = low + self.length[line]
-        middle: cython.longlong
         if high > low and self.before(self.slab[high - 1], job):
             return high
         while low < high:
@@ -231,7 +227,6 @@ class Lines:
     @compiled
     def _rise(self, line: cython.int, hole: cython.longlong, job: cython.int) -> cython.void:
         first: cython.longlong = self.begin[line]
-        parent: cython.longlong
         while hole > 0:
             parent = (hole - 1) >> 1
             if self.before(self.slab[first + parent], job):
@@ -326,7 +321,6 @@ class Lines:
 
     @compiled
     def _top_rise(self, hole: cython.int, line: cython.int) -> cython.void:
-        parent: cython.int
         job: cython.int = self.head(line)
         while hole > 0:
             parent = (hole - 1) >> 1
@@ -391,7 +385,6 @@ class Lines:
     @compiled
     def reopen(self) -> cython.void:
         """Let every line try again: there is more capacity."""
-        line: cython.int
         while self.num_closed > 0:
             self.num_closed -= 1
             line = self.closed[self.num_closed]
@@ -403,7 +396,6 @@ class Lines:
     @compiled
     def reorder(self) -> cython.void:
         """Put everything in order again after keys have changed."""
-        line: cython.int
         hole: cython.longlong
         self.reopen()
         for line in range(self.num_lines):
@@ -413,7 +405,6 @@ class Lines:
                 else:
                     for hole in range((self.length[line] >> 1) - 1, -1, -1):
                         self._sink(line, hole, self.slab[self.begin[line] + hole])
-        top: cython.int
         for top in range((self.num_tops >> 1) - 1, -1, -1):
             self._top_sink(top, self.tops[top])
 
@@ -424,7 +415,6 @@ class Lines:
         length: cython.int = self.length[line]
         hole: cython.longlong
         last: cython.longlong
-        job: cython.int
         for hole in range(1, length):
             if not self.before(self.slab[first + hole - 1], self.slab[first + hole]):
                 break

@@ -247,7 +247,6 @@ class Simulation:
     @compiled
     def _next_round(self, event: cython.double) -> cython.double:
         """Return the next round's time; none before the next event while nothing is active."""
-        least: cython.longlong
         if self.state.num_running == 0 and self.state.num_waiting == 0 and self.num_held == 0:
             if event == ENDLESS:
                 return ENDLESS
@@ -320,7 +319,6 @@ class Simulation:
         gone already in every decision.
         """
         job: cython.int = self.state.first_running
-        following: cython.int
         self.leads = False
         if self.events != EVENTS_SUBMISSIONS_FIRST or not self.state.plans:
             return
@@ -357,7 +355,6 @@ class Simulation:
     @compiled
     def advance(self) -> cython.int:
         """Go on until Python is needed, and return for what."""
-        code: cython.int
         while True:
             if self.phase == PHASE_NEXT:
                 code = self._go_to_next()
@@ -424,7 +421,6 @@ class Simulation:
     @compiled
     def _go_to_next(self) -> cython.int:
         """Settle rates and move the clock; return why not, or -1."""
-        now: cython.double
         if self.refused != PAIRS_REFUSED:
             return LOOP_SLICE
         if self.notes_up:
@@ -518,7 +514,6 @@ class Simulation:
     @compiled
     def _is_due(self) -> cython.bint:
         """Return whether a decision is made now."""
-        due: cython.double
         if self.decides_in_rounds:
             self.news = self.is_round
         self.is_round = False
@@ -543,9 +538,6 @@ class Simulation:
     @compiled
     def _rekey(self) -> cython.void:
         """Work out the keys of all that wait again, and where they are ranked, of all that run."""
-        line: cython.int
-        cell: cython.longlong
-        job: cython.int
         for line in range(self.state.lines.num_lines):
             for cell in range(
                 self.state.lines.begin[line],

@@ -72,8 +72,6 @@ class NodeSteps:
     @compiled
     def forget(self, now: cython.double) -> cython.void:
         """Drop what lies before now."""
-        node: cython.int
-        step: cython.longlong
         for node in range(self.nodes):
             step = self.first[node]
             while step + 1 < self.behind[node] and self.time[step + 1] <= now:
@@ -86,7 +84,6 @@ class NodeSteps:
         """Return the step of a node that is at a time; now for what is past."""
         low: cython.longlong = self.first[node]
         high: cython.longlong = self.behind[node] - 1
-        middle: cython.longlong
         while low < high:
             middle = (low + high + 1) >> 1
             if self.time[middle] <= time:
@@ -149,7 +146,6 @@ class NodeSteps:
     @compiled
     def join(self, node: cython.int, step: cython.longlong) -> cython.void:
         """Drop a step, if there is one, that is as the one before."""
-        column: cython.int
         if step <= self.first[node] or step >= self.behind[node]:
             return
         for column in range(self.stride):
@@ -166,7 +162,6 @@ class NodeSteps:
         self, begin: cython.longlong, end: cython.longlong, by: cython.longlong
     ) -> cython.void:
         """Move the steps from ``begin`` to before ``end`` by so many places."""
-        cell: cython.longlong
         width: cython.longlong = self.stride
         if by > 0:
             for cell in range(end - 1, begin - 1, -1):
@@ -184,8 +179,6 @@ class NodeSteps:
         self, node: cython.int, column: cython.int, change: cython.longlong, begin: cython.double
     ) -> cython.void:
         """Add to a column of a node from ``begin`` (s) on."""
-        step: cython.longlong
-        first: cython.longlong
         self.open(node)
         first = self.cut(node, begin)
         for step in range(first, self.behind[node]):

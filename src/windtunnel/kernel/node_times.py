@@ -58,7 +58,6 @@ class NodeTimes:
         first: cython.longlong = node * self.capacity
         low: cython.int = 0
         high: cython.int = self.length[node]
-        middle: cython.int
         while low < high:
             middle = (low + high) >> 1
             if self.time[first + middle] <= time:
@@ -70,8 +69,6 @@ class NodeTimes:
     @compiled
     def add(self, node: cython.int, time: cython.double, item: cython.int) -> cython.void:
         """Let an item be on a node, too."""
-        place: cython.longlong
-        at: cython.longlong
         if self.length[node] == self.capacity:
             with cython.gil:
                 self._grow(2 * self.capacity)
@@ -89,7 +86,6 @@ class NodeTimes:
     def remove(self, node: cython.int, time: cython.double, item: cython.int) -> cython.void:
         """Take an item off a node; it is there at that time."""
         at: cython.longlong = node * self.capacity + self.count_until(node, time) - 1
-        last: cython.longlong
         while self.item[at] != item:
             at -= 1
         self.length[node] -= 1

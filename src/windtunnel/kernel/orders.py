@@ -91,7 +91,6 @@ class UsageBooks:
     @compiled
     def _ratio(self, group: cython.int, now: cython.double) -> cython.double:
         """Return U / S of a group."""
-        total: cython.double
         part: cython.double = 0.0
         if self.asked[group] != now:
             total = self.usage(self.all, now)
@@ -149,7 +148,6 @@ class ServiceLevels:
             return service
         low: cython.int = 0
         high: cython.int = self.num_bounds
-        middle: cython.int
         while low < high:
             middle = (low + high) >> 1
             if service < self.bounds[middle]:

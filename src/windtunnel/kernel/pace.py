@@ -231,7 +231,6 @@ class Pace:
         They are the first of ``touched_jobs``, ascending, until anybody enters or is touched.
         """
         count: cython.longlong = 0
-        at: cython.longlong
         if self._uplinks.is_stale:
             self._uplinks.fill()
             for at in range(self._uplinks.num_changed):
@@ -280,7 +279,6 @@ class Pace:
     def _ascend(self, count: cython.longlong) -> cython.void:
         """Sort the first touched jobs (Shell's way: mostly there are few)."""
         gap: cython.longlong = 1
-        at: cython.longlong
         while gap < count // 3:
             gap = 3 * gap + 1
         while gap > 0:
@@ -306,7 +304,6 @@ class Pace:
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Find a job's rate by locality."""
-        at: cython.longlong
         nodes: cython.longlong = 0
         racks: cython.longlong = 0
         kind = self.kind_of[job]
@@ -335,7 +332,6 @@ class Pace:
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Put a job's parts behind those that are on its nodes."""
-        at: cython.longlong
         kind = self.kind_of[job]
         self._serial += 1
         self._part_of[job] = -1

@@ -67,7 +67,6 @@ class PoweredSearch:
         It is bound to the one on which it starts first, the first of them in the quota's order.
         What is known of the starts of its line says nothing then, as that may be of another type.
         """
-        found: cython.double
         kind: cython.int = self.state.kind[job]
         best: cython.double = ENDLESS
         index: cython.int = self.state.quotas.next_allowed(job, 0)
@@ -129,7 +128,6 @@ class PoweredSearch:
         """
         row: cython.int = self.announced.next_row
         step: cython.int = self.profile.head
-        following: cython.int
         time: cython.double = self.profile.time[step]
         last: cython.double = self.profile.last_time()
         cap_w: cython.double = self.cap_w
@@ -158,7 +156,6 @@ class PoweredSearch:
         self, job: cython.int, step: cython.int, time: cython.double, budget: cython.longlong
     ) -> cython.bint:
         """Return whether a job fits, with its power, from a time within a step on."""
-        stop: cython.double
         if self.profile.total[step] < self.search.units:
             return False
         self.search.look_at_nodes(step)
@@ -177,7 +174,6 @@ class PoweredSearch:
 
         As in `windtunnel.kernel.admission.Admission.fit_in`. ``found_draw`` has what it adds.
         """
-        kind: cython.int
         if not self.search.fits_as(self.search.kind, time):
             return False
         self.found_draw = self.admission.floor(self.search.scratch, job)

@@ -137,8 +137,6 @@ class Preemption:
     @compiled
     def absorb(self) -> cython.void:
         """Rank the jobs that have begun a stay since this was called last."""
-        stay: cython.int
-        job: cython.int
         for stay in range(self.seen_stays, self.state.num_stays):
             job = self.state.stay_job[stay]
             if self.state.stay[job] == stay:
@@ -164,7 +162,6 @@ class Preemption:
     @compiled
     def running_key(self, job: cython.int) -> cython.double:
         """Return a running job's key now."""
-        left: cython.double
         if not self.by_remaining:
             return self.lines.key[job]
         left = self.state.time_left(job)
@@ -178,10 +175,6 @@ class Preemption:
     @compiled
     def sort_again(self) -> cython.void:
         """Rank all running jobs again: their keys have changed, each in its own way."""
-        place: cython.int
-        index: cython.int
-        number: cython.int
-        job: cython.int
         self.in_order.count = 0
         for place in range(self.ranks.used):
             number = self.ranks.block[place]
@@ -210,9 +203,6 @@ class Preemption:
     @compiled
     def _sort_apart(self, gap: cython.int, most: cython.longlong) -> cython.bint:
         """Sort those that are ``gap`` apart; return False after ``most`` moves, -1 = any."""
-        index: cython.int
-        hole: cython.int
-        job: cython.int
         moves: cython.longlong = 0
         for index in range(gap, self.in_order.count):
             job = self.in_order.job[index]

@@ -140,9 +140,6 @@ class Profile:
     @compiled
     def begin(self, now: cython.double, free: Free, drawn: cython.longlong) -> cython.void:
         """Let there be one step: what is free (withheld or not) and drawn now."""
-        node: cython.int
-        column: cython.int
-        at: cython.longlong
         slot: cython.int = self._new()
         self.head = slot
         self.time[slot] = now
@@ -176,9 +173,6 @@ class Profile:
     @compiled
     def at_or_before(self, time: cython.double) -> cython.int:
         """Return the step that is at a time."""
-        place: cython.int
-        at: cython.int
-        entry: cython.int
         if time <= self.time[self.head] or self.index.count == 0:
             return self.head
         self.index.find(time, 0)
@@ -195,8 +189,6 @@ class Profile:
     def step_at(self, time: cython.double) -> cython.int:
         """Return the step that begins at a time, made where there is none; now for what is past."""
         earlier: cython.int = self.at_or_before(time)
-        slot: cython.int
-        word: cython.int
         if earlier == self.head and time <= self.time[earlier]:
             return earlier
         if self.time[earlier] == time:
@@ -257,7 +249,6 @@ class Profile:
     @compiled
     def _join(self, slot: cython.int) -> cython.void:
         """Drop a step that nobody needs, if the same nodes are empty as before it."""
-        word: cython.int
         earlier: cython.int = self.before[slot]
         if self.uses[slot] > 0 or slot == self.head:
             return
@@ -318,9 +309,6 @@ class Profile:
             since: when that begins, s; past is now.
             until: when it ends, s; inf = never.
         """
-        at: cython.longlong
-        slot: cython.int
-        last: cython.int
         if sign > 0:
             self.rises += 1
         for at in range(begin, end):
@@ -346,8 +334,6 @@ class Profile:
         node: cython.int = column // self.width
         full: cython.longlong = self.full[column]
         at: cython.longlong
-        begin: cython.longlong
-        end: cython.longlong
         step: cython.longlong
         is_full: cython.bint
         if change == 0:
@@ -389,7 +375,6 @@ class Profile:
     ) -> cython.bint:
         """Return whether so many columns stay all free from a step until ``stop`` (s)."""
         kept: cython.longlong = count
-        word: cython.int
         for word in range(self.words):
             self.common[word] = self.idle_bits[slot * self.words + word]
         slot = self.after[slot]

@@ -35,8 +35,6 @@ class PromiseLimits:
     @compiled
     def see_first_over(self) -> cython.void:
         """See who holds up those behind."""
-        top: cython.int
-        job: cython.int
         self.first_over = -1
         if not self.state.quotas.blocks:
             return

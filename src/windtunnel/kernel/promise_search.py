@@ -117,7 +117,6 @@ class PromiseSearch:
         """
         line: cython.int = self.state.lines.line_of[job]
         from_time: cython.double = self._bound(line, self.promises.planned(job))
-        start: cython.double
         if from_time >= limit:
             return ENDLESS
         start = self.earliest_from(job, from_time, limit)
@@ -130,9 +129,6 @@ class PromiseSearch:
         self, job: cython.int, from_time: cython.double, limit: cython.double
     ) -> cython.double:
         """Return what `earliest` does, of the starts from ``from_time`` on."""
-        step: cython.int
-        node: cython.int
-        start: cython.double
         self.look_for(job)
         if self.is_single:
             start = self._earliest_single(job, from_time, limit)
@@ -153,7 +149,6 @@ class PromiseSearch:
         """Write what a node has from ``start`` (s) on, if that is enough for a single kind."""
         step: cython.longlong = self.on.at(node, start)
         stop: cython.double = self.promises.stop_of(job, start)
-        column: cython.int
         if not self.stays_free(node, step, stop):
             return
         for column in range(self.profile.width):
@@ -179,7 +174,6 @@ class PromiseSearch:
     @compiled
     def _bound(self, line: cython.int, span: cython.double) -> cython.double:
         """Return a time before which no job of a line that is as long starts: one did not."""
-        at: cython.int
         found: cython.double = self.profile.time[self.profile.head]
         if self.bound_rises[line] != self.profile.rises:
             return found
@@ -192,7 +186,6 @@ class PromiseSearch:
     def _note_bound(
         self, line: cython.int, span: cython.double, start: cython.double
     ) -> cython.void:
-        at: cython.int
         if self.bound_rises[line] != self.profile.rises:
             self.bound_rises[line] = self.profile.rises
             for at in range(line * SEARCH_BOUNDS, (line + 1) * SEARCH_BOUNDS):
@@ -207,9 +200,6 @@ class PromiseSearch:
         self, job: cython.int, from_time: cython.double, limit: cython.double
     ) -> cython.double:
         """Return since when a node has room for as long as a job needs it; inf = not before."""
-        node: cython.int
-        step: cython.longlong
-        start: cython.double
         found: cython.double = limit
         for node in range(self.num_nodes):
             if not self.state.free.allows(self.kind, node):
@@ -241,7 +231,6 @@ class PromiseSearch:
     @compiled
     def _earliest_wide(self, job: cython.int, step: cython.int, limit: cython.double) -> cython.int:
         """Return the first step from which a job of any kind fits for as long as it needs."""
-        stop: cython.double
         behind: cython.int = -1
         while step >= 0 and self.profile.time[step] < limit:
             if not self.may_have(step):
@@ -271,16 +260,12 @@ class PromiseSearch:
     @compiled
     def look_at_nodes(self, step: cython.int) -> cython.void:
         """Note which step of each node is at a step."""
-        node: cython.int
         for node in range(self.num_nodes):
             self.node_step[node] = self.on.at(node, self.profile.time[step])
 
     @compiled
     def meet(self, stop: cython.double) -> cython.void:
         """Write what is free from the steps noted until ``stop`` (s)."""
-        node: cython.int
-        column: cython.int
-        of: cython.longlong
         at: cython.longlong = 0
         for node in range(self.num_nodes):
             of = self.node_step[node]
@@ -294,9 +279,6 @@ class PromiseSearch:
     @compiled
     def fits_as(self, kind: cython.int, time: cython.double) -> cython.bint:
         """Return whether a kind of job fits what steps have in common, its reserved nodes first."""
-        node: cython.int
-        column: cython.int
-        at: cython.longlong
         shown: cython.bint = False
         self.scratch.draws = self.state.num_stays
         if self.access > 0 and self.profile.sets > 0:

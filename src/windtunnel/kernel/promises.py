@@ -108,9 +108,7 @@ class Promises:
     ) -> cython.void:
         """Note a job's place, and what it takes of a row."""
         at: cython.longlong
-        into: cython.longlong
         size: cython.int = cython.cast(cython.int, end - begin)
-        foot: cython.int
         self.drawn.count = 0
         self.state.free.footprint(self.state.kind[job], pairs, begin, end, self.drawn)
         foot = cython.cast(cython.int, self.drawn.count)
@@ -151,7 +149,6 @@ class Promises:
         end as if it started now: else rounding would say whether that is before another's promise.
         """
         now: cython.double = self.profile.time[self.profile.head]
-        stop: cython.double
         if start == nextafter(now, ENDLESS):
             start = now
         stop = start
@@ -300,9 +297,6 @@ class Promises:
         """Return whether a job's place has what it takes, or nothing less than 0, and is open."""
         begin: cython.longlong = self.first[job] + self.size[job]
         width: cython.int = self.profile.width
-        column: cython.int
-        at: cython.longlong
-        step: cython.longlong
         for at in range(begin, begin + self.foot[job]):
             column = self.places.node[at]
             step = self.on.at(column // width, start)

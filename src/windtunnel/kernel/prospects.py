@@ -86,8 +86,6 @@ class Prospects:
             is_counted: places are looked at.
         """
         needed: cython.int = 0
-        at: cython.int
-        victim: cython.int
         lacks_quota: cython.bint = self.state.has_quotas and not self.state.quotas.admits(job)
         lacks_place: cython.bint = is_counted and not (
             lacks_quota and self.free.fit(self.state.kind[job])
@@ -123,7 +121,6 @@ class Prospects:
         Whether quotas let them give way is not looked at: so it holds for all queues.
         """
         kind: cython.int = self.state.kind[job]
-        victim: cython.int
         if self.no_place.covers(kind, key, job, stamp):
             return True
         self.nodes.begin(kind)

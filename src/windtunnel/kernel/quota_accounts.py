@@ -110,7 +110,6 @@ class QuotaAccounts:
     @compiled
     def copy_from(self, other: QuotaAccounts) -> cython.void:
         """Let as much be used as in others of the same queues."""
-        at: cython.int
         self.num_borrowing = other.num_borrowing
         for at in range(self.queues * self.flavors):
             self.usage[at] = other.usage[at]

@@ -86,7 +86,6 @@ class QuotaLimits:
 
         It is an index into the flavors of the job's line.
         """
-        flavor: cython.int
         first: cython.int = self.lines[job] * self.accounts.flavors
         while index < self.accounts.flavors:
             flavor = self.flavor[first + index]
@@ -136,7 +135,6 @@ class QuotaLimits:
     @compiled
     def flavor_on(self, pairs: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.int:
         """Return the flavor of the nodes of a place; -1 = they are of several, or of none's."""
-        pair: cython.longlong
         flavor: cython.int = self.flavor_of[pairs.node[begin]] if end > begin else -1
         for pair in range(begin + 1, end):
             if self.flavor_of[pairs.node[pair]] != flavor:

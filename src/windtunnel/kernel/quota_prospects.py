@@ -58,9 +58,6 @@ class QuotaProspects:
         Those are looked at for whom the walk of ``in_turn`` stands at the job.
         """
         queue: cython.int = self.quotas.queues[job]
-        cell: cython.int
-        at: cython.int
-        victim: cython.int
         self.gone.count = 0
         self.in_turn.begin_at_once(job)
         victim = self.in_turn.next()
@@ -80,9 +77,6 @@ class QuotaProspects:
     @compiled
     def _asks_for_more(self, job: cython.int) -> cython.bint:
         """Return whether a job asks for more than was found of each flavor that it may have."""
-        at: cython.int
-        cell: cython.int
-        flavor: cython.int
         first: cython.int = self.quotas.lines[job] * self.quotas.accounts.flavors
         if self.quotas.accounts.amount[job] == 0:
             return False

@@ -302,8 +302,6 @@ class QuotaVictims:
     @compiled
     def _fairly(self) -> cython.bint:
         """Find who goes under fair sharing; see ``fair_targets`` of the twin."""
-        segment: cython.int
-        fits: cython.bint
         for segment in range(self.num_others + 1):
             self.at[segment] = self.begin[segment]
             self.later[segment] = 0
@@ -343,8 +341,6 @@ class QuotaVictims:
     @compiled
     def _largest_share(self) -> cython.int:
         """Return the segment with candidates left whose queue has the largest share; -1 = none."""
-        segment: cython.int
-        share: cython.double
         best: cython.int = -1
         best_share: cython.double = 0.0
         for segment in range(self.num_others + 1):

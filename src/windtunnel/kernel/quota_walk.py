@@ -173,8 +173,6 @@ class QuotaWalk(Preemption):
     @compiled
     def _carry_out(self) -> cython.void:
         """Preempt those dropped, and start those chosen who fit."""
-        index: cython.int
-        job: cython.int
         for index in range(self.dropped.count):
             job = self.dropped.job[index]
             if self.state.records and self.chosen.count > 0:

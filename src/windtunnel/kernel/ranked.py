@@ -105,7 +105,6 @@ class Ranked:
                 self._grow()
         self.spares -= 1
         number: cython.int = self.spare[self.spares]
-        later: cython.int
         for later in range(self.used, place, -1):
             self.block[later] = self.block[later - 1]
         self.block[place] = number
@@ -120,7 +119,6 @@ class Ranked:
         self.spare[self.spares] = self.block[place]
         self.spares += 1
         self.used -= 1
-        later: cython.int
         for later in range(place, self.used):
             self.block[later] = self.block[later + 1]
 
@@ -136,8 +134,6 @@ class Ranked:
         """
         low: cython.int = 0
         high: cython.int = self.used - 1
-        middle: cython.int
-        number: cython.int
         while low < high:
             middle = (low + high) >> 1
             number = self.block[middle]
@@ -160,7 +156,6 @@ class Ranked:
     @compiled
     def _shift(self, source: cython.int, target: cython.int, many: cython.int) -> cython.void:
         """Move entries; the ranges may overlap."""
-        entry: cython.int
         if target > source:
             for entry in range(many - 1, -1, -1):
                 self._move(source + entry, target + entry)
@@ -215,7 +210,6 @@ class Ranked:
             number * RANKED_CAPACITY + half, upper * RANKED_CAPACITY, RANKED_CAPACITY - half
         )
         moved: cython.longlong = 0
-        entry: cython.int
         for entry in range(RANKED_CAPACITY - half):
             moved += self.unit[upper * RANKED_CAPACITY + entry]
         self.length[upper] = RANKED_CAPACITY - half
@@ -323,8 +317,6 @@ class Ranked:
     @compiled
     def pass_before(self, key: cython.double, order: cython.int) -> cython.void:
         """Walk on to the first entry that is not before (key, order)."""
-        number: cython.int
-        first: cython.int
         while self.at_place < self.used:
             number = self.block[self.at_place]
             first = number * RANKED_CAPACITY
@@ -348,7 +340,6 @@ class Ranked:
         place: cython.int = self.at_place
         index: cython.int = self.at_index
         passed: cython.longlong = self.passed
-        number: cython.int
         while place < self.used:
             number = self.block[place]
             if index == 0 and passed + self.total[number] <= limit:

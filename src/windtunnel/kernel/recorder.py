@@ -81,7 +81,6 @@ class Recorder:
     @compiled
     def decided(self, point: cython.longlong) -> cython.void:
         """Write what a decision has changed."""
-        capped: cython.bint
         if self.school == RECORDER_CHOICE:
             self._note_fresh_as(VERDICT_CHOICE)
         elif (
@@ -101,8 +100,6 @@ class Recorder:
     @compiled
     def undecided(self) -> cython.void:
         """Note who came at this instant, at which nothing was decided."""
-        at: cython.int
-        job: cython.int
         for at in range(self.log.fresh.count):
             job = self.log.fresh.job[at]
             if self.state.status[job] == STATE_WAITING and self.log.last[job] == VERDICT_NONE:
@@ -120,7 +117,6 @@ class Recorder:
 
     @compiled
     def _note_fresh_as(self, verdict: cython.int) -> cython.void:
-        at: cython.int
         for at in range(self.log.fresh.count):
             if self._waits(self.log.fresh.job[at]):
                 self._note(self.log.fresh.job[at], verdict, -1, ENDLESS)
@@ -130,8 +126,6 @@ class Recorder:
     @compiled
     def _strict(self) -> cython.void:
         """The first job does not fit; all others stand behind it."""
-        at: cython.int
-        job: cython.int
         old: cython.int = self.head
         verdict: cython.int = VERDICT_FIRST
         self.head = self.lines.head(self.lines.tops[0]) if self.lines.num_tops > 0 else -1
@@ -162,10 +156,6 @@ class Recorder:
     @compiled
     def _by_line(self) -> cython.void:
         """Jobs of a line fit alike, unless what is announced tells them apart."""
-        top: cython.int
-        at: cython.int
-        job: cython.int
-        line: cython.int
         old: cython.int = self.head
         alone: cython.bint = self.admission.plans and (
             self.admission.announced.next < self.admission.announced.count
@@ -188,8 +178,6 @@ class Recorder:
     @compiled
     def _head(self) -> cython.int:
         """Return who holds up the others; -1 = nobody. Who waits for quota does not."""
-        top: cython.int
-        job: cython.int
         first: cython.int = -1
         if self.school == RECORDER_EASY:
             return self.easy.head
@@ -208,7 +196,6 @@ class Recorder:
     @compiled
     def _see(self, line: cython.int, alone: cython.bint) -> cython.void:
         """Write the verdict of a line's jobs, if it is another than it was."""
-        cell: cython.longlong
         verdict: cython.int = VERDICT_NONE
         begin: cython.longlong = self.lines.begin[line]
         job: cython.int = self.lines.slab[begin]

@@ -73,7 +73,6 @@ class RiseHeap:
     ) -> cython.void:
         """Add an entry."""
         hole: cython.int = self.count
-        parent: cython.int
         if self.count == self.capacity:
             with cython.gil:
                 self._grow()

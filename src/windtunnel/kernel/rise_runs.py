@@ -96,7 +96,6 @@ class RiseRuns:
             enough: what the longest of the jobs is expected to take, s.
         """
         place: cython.longlong = self._place_at(rise)
-        earlier: cython.longlong
         self.search.look_for(job)
         self.enough = enough
         if not self._suits(rise, place):
@@ -128,7 +127,6 @@ class RiseRuns:
         Of one that is long enough for every job of the line no more is looked at, and of no later
         one: whoever could start in that can start in this one.
         """
-        stop: cython.double
         self.has_run = True
         self.begin = self._time(rise, place)
         stop = self.begin + self.enough
@@ -183,8 +181,6 @@ class RiseRuns:
     @compiled
     def narrow(self, rise: cython.int) -> cython.bint:
         """Cut a rise down to when it may have emptied a node; return False if it never did."""
-        one: cython.int
-        place: cython.longlong
         begin: cython.double = ENDLESS
         end: cython.double = -ENDLESS
         if self.rises.node[rise] != RISES_WIDE or self.rises.many[rise] == 0:

@@ -87,8 +87,6 @@ class Risen:
     @compiled
     def improve(self) -> cython.void:
         """Let everybody start earlier who can, in the queue's order, until nobody can."""
-        rise: cython.int
-        job: cython.int
         self.rises.round = 1
         self.heap.count = 0
         self.runs.placed_rise = -1
@@ -106,8 +104,6 @@ class Risen:
     @compiled
     def _look_at_kinds(self) -> cython.void:
         """See whether all who wait and do not go on one node whole go on empty nodes alone."""
-        top: cython.int
-        kind: cython.int
         self.wants_idle = True
         for top in range(self.lines.num_tops):
             kind = self.state.kind[self.lines.head(self.lines.tops[top])]
@@ -118,8 +114,6 @@ class Risen:
     @compiled
     def _look_from(self, rise: cython.int) -> cython.void:
         """Find for each line the first job that may start earlier by a rise."""
-        top: cython.int
-        line: cython.int
         if self.wants_idle and not self.runs.narrow(rise):
             return
         for top in range(self.lines.num_tops):
@@ -154,9 +148,7 @@ class Risen:
         begin: cython.longlong = self.lines.begin[line]
         cell: cython.longlong = self.blocks.cell_behind(line, after)
         stop: cython.longlong = begin + self.lines.length[line]
-        found: cython.longlong
         next_stop: cython.longlong = begin
-        next_found: cython.longlong
         if in_round > self.rises.born[rise]:
             stop = self.blocks.cell_behind(line, self.rises.origin[rise])
         elif after == self.rises.origin[rise]:
@@ -202,8 +194,6 @@ class Risen:
         self, line: cython.int, rise: cython.int, begin: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """Return the first cell whose job has its place on the node of a run, in the run."""
-        job: cython.int
-        cell: cython.longlong
         at: cython.longlong = self.rises.node[rise] * self.promises.starts.capacity
         last: cython.longlong = at + self.promises.starts.length[self.rises.node[rise]]
         at += self.promises.starts.count_until(self.rises.node[rise], self.runs.begin)
@@ -241,12 +231,10 @@ class Risen:
     @compiled
     def _try(self, job: cython.int) -> cython.void:
         """Let a job start earlier by the rises that were taken off the heap, if it can."""
-        at: cython.int
         begin: cython.double = ENDLESS
         end: cython.double = 0.0
         old: cython.double = self.promises.start[job]
         stop: cython.double = self.promises.stop[job]
-        rise: cython.int
         first_rise: cython.int = self.rises.count
         enough: cython.double = self.blocks.most_span[self.lines.line_of[job]]
         for at in range(self.num_popped):
@@ -288,7 +276,6 @@ class Risen:
             old: its promised start, s.
             stop: its expected end, s.
         """
-        found: cython.double
         was_made: cython.bint = self.promises.what[job] == PROMISE_MADE
         is_single: cython.bint = self.search.single_of[self.state.kind[job]]
         node: cython.int = -1
@@ -324,7 +311,6 @@ class Risen:
             begin: s.
             node: that of its promise; -1 = it had none.
         """
-        at: cython.int
         is_other: cython.bint = False
         for at in range(self.num_popped):
             is_other = is_other or self.rises.node[self.popped_rise[at]] != node

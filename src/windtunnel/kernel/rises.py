@@ -81,7 +81,6 @@ class Rises:
         self, job: cython.int, begin: cython.double, end: cython.double, origin: cython.int
     ) -> cython.void:
         """Note that more is free where a job has its place, from ``begin`` until ``end``."""
-        at: cython.longlong
         if begin < self.state.now:
             begin = self.state.now
         if end <= begin:
@@ -111,7 +110,6 @@ class Rises:
     @compiled
     def begin_later(self, first_rise: cython.int, time: cython.double) -> cython.void:
         """Let the last rises begin at ``time`` at the earliest: until then as much is held."""
-        rise: cython.int
         for rise in range(first_rise, self.count):
             self.begin[rise] = max(self.begin[rise], time)
             if self.begin[rise] >= self.end[rise]:

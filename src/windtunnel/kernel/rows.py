@@ -37,7 +37,6 @@ class Rows:
         """Make a row equal to another."""
         to: cython.longlong = target * self.columns
         of: cython.longlong = source * self.columns
-        column: cython.longlong
         for column in range(self.columns):
             self.cell[to + column] = self.cell[of + column]
 
@@ -45,6 +44,5 @@ class Rows:
     def clear(self, target: cython.int) -> cython.void:
         """Make a row all 0."""
         to: cython.longlong = target * self.columns
-        column: cython.longlong
         for column in range(self.columns):
             self.cell[to + column] = 0

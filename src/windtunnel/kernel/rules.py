@@ -93,8 +93,6 @@ class StrictRule(Rule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""
-        line: cython.int
-        job: cython.int
         if self.version != self.free.version:
             self.lines.reopen()  # those that waited for quota
         while self.lines.num_tops > 0:
@@ -131,8 +129,6 @@ class SkipRule(Rule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""
-        line: cython.int
-        job: cython.int
         if self.version != self.free.version or self.admission.blocks():
             self.version = self.free.version
             self.admission.capped = False

@@ -238,7 +238,6 @@ class SlurmChoice:
 
     @compiled
     def _find_runs(self, nodes: SlurmNodes) -> cython.void:
-        node: cython.int
         run: cython.int = -1
         before: cython.int = -2
         for node in range(self.count):
@@ -356,8 +355,6 @@ class SlurmChoice:
     @compiled
     def _best_switch(self) -> cython.int:
         """Return the lowest switch below which the job fits; of these the one with fewest nodes."""
-        switch: cython.int
-        node: cython.int
         best: cython.int = -1
         for switch in range(self.num_switches):
             self.switch_count[switch] = 0

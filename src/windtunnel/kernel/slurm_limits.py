@@ -72,7 +72,6 @@ class SlurmLimits:
     @compiled
     def clear(self) -> cython.void:
         """Let nothing be used."""
-        at: cython.longlong
         for at in range(self.meters * METER_COLUMNS):
             if at % METER_COLUMNS < METER_SECONDS:
                 self.used[at] = 0
@@ -153,7 +152,6 @@ class SlurmLimits:
         """Return why a job has too few seconds of a TRES, 0 if enough; by place of meter."""
         meter: cython.int = self.jobs.meters[at]
         cell: cython.int = meter * METER_COLUMNS
-        used: cython.longlong
         for column in range(METER_SECONDS, METER_COLUMNS):
             if not self._holds(at, column):
                 continue

@@ -372,7 +372,6 @@ class State:
         end: cython.longlong,
     ) -> cython.longlong:
         """Return the millionths of GPUs that a job needs of its quota as a kind, on a place."""
-        pair: cython.longlong
         units: cython.longlong = 0
         if not self.quotas.resizes:
             return self.quotas.accounts.amount[job]
@@ -396,8 +395,6 @@ class State:
         self, first: cython.longlong, last: cython.longlong, sign: cython.int
     ) -> cython.void:
         """Count the nodes that are in use."""
-        pair: cython.longlong
-        node: cython.int
         for pair in range(first, last):
             node = self.log.node[pair]
             self.in_use -= self.users[node] > 0
@@ -458,7 +455,6 @@ class State:
     @compiled
     def work_left(self, job: cython.int) -> cython.double:
         """Return a running job's work left now, s at full speed."""
-        ahead: cython.double
         if self.writes:
             self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
             return self.checkpoints.work[job] - self.checkpoints.now_done
@@ -520,9 +516,6 @@ class State:
     @compiled
     def settle(self) -> cython.void:
         """Give the running jobs whose rate may have changed the rate that they now have."""
-        touched: cython.int
-        job: cython.int
-        rate: cython.double
         if self.has_power and self.power.choose(self.budget) > 0:
             self._note_levels()
         self.pace.take_touched()
@@ -546,8 +539,6 @@ class State:
     @compiled
     def settle_bases(self) -> cython.void:
         """Give the running jobs whose base rate has changed that rate: nothing else slows them."""
-        at: cython.int
-        job: cython.int
         for at in range(self.rerated.count):
             job = self.rerated.job[at]
             if self.status[job] == STATE_RUNNING:
@@ -572,8 +563,6 @@ class State:
     @compiled
     def _note_levels(self) -> cython.void:
         """Write down whose power limits have changed, and see to their rates."""
-        changed: cython.int
-        job: cython.int
         for changed in range(self.power.num_changed):
             job = self.power.changed[changed]
             if self.num_levels == self.level_capacity:
@@ -712,8 +701,6 @@ class State:
         It neither waits nor is counted as preempted: the caller says what becomes of it.
         """
         left: cython.double = self.work_left(job)
-        done: cython.double
-        kept: cython.double
         if self.is_segmented:
             self._book_slow(job)
         if self.has_accounts:
@@ -731,7 +718,6 @@ class State:
     @compiled
     def kept(self, job: cython.int, done: cython.double) -> cython.double:
         """Return how much of the work done in a job's stay its checkpoints have secured."""
-        complete: cython.longlong
         if not self.has_checkpoints or self.checkpoints.interval == ENDLESS:
             return 0.0
         if self.writes:

@@ -159,8 +159,6 @@ class StateTables:
     @compiled
     def _stands_on(self, job: cython.int, wanted: cython.int[::1]) -> cython.bint:
         """Return whether a running job is on a node that is marked."""
-        pair: cython.longlong
-        node: cython.int
         stay: cython.longlong = self.state.stay[job]
         for pair in range(self.state.stay_first[stay], self.state.stay_first[stay + 1]):
             node = self.state.log.node[pair]

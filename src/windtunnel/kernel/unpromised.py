@@ -62,8 +62,6 @@ class Unpromised:
     @compiled
     def begin(self) -> cython.void:
         """Stand before the first of them."""
-        top: cython.int
-        line: cython.int
         self.merge.count = 0
         self.is_over = False
         for top in range(self.lines.num_tops):
@@ -127,7 +125,6 @@ class Unpromised:
     @compiled
     def _look_ahead(self) -> cython.void:
         """Gather who is due; nobody is passed."""
-        at: cython.int
         self.ahead.copy_from(self.state.quotas)
         self.due.count = 0
         self.num_due = 0
@@ -140,8 +137,6 @@ class Unpromised:
     @compiled
     def _count_ahead(self) -> cython.void:
         """Count who is to come and has the quota that those passed leave."""
-        at: cython.int
-        line: cython.int
         self.num_ahead = 0
         for at in range(self.merge.count):
             line = self.merge.heap[at]

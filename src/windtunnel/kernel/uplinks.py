@@ -91,8 +91,6 @@ class Uplinks:
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Note that a job has started on these pairs."""
-        level: cython.longlong
-        at: cython.longlong
         self.rate[job] = 1.0
         for level in range(self._level.shape[0]):
             self._serial += 1
@@ -152,8 +150,6 @@ class Uplinks:
     @compiled
     def fill(self) -> cython.void:
         """Work out all rates (progressive filling), and whose have changed."""
-        at: cython.longlong
-        link: cython.longlong
         left: cython.longlong = self._num_crossing
         for link in range(self._capacity.shape[0]):
             self._left[link] = self._capacity[link]
@@ -199,7 +195,6 @@ class Uplinks:
 
     @compiled
     def _note_changes(self) -> cython.void:
-        at: cython.longlong
         self.is_stale = False
         self.num_changed = 0
         for at in range(self._num_crossing):

@@ -68,8 +68,6 @@ class VictimsInTurn:
     @compiled
     def next(self) -> cython.int:
         """Return the next one; -1 = there is none."""
-        least: cython.int
-        victim: cython.int
         while True:
             least = self.ranks.at_index if self.place == self.ranks.at_place else 0
             while self.index >= least:
