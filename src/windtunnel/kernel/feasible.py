@@ -104,11 +104,6 @@ class Feasible(Preemption):
         self.out = numpy.full(lines, -1, dtype=numpy.int64)
         self.version = -1
 
-    @compiled
-    def began(self, job: cython.int) -> cython.void:
-        """Note where a job runs that has begun a stay."""
-        self.prospects.began(job)
-
     # The walk.
 
     @compiled

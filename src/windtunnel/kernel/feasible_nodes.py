@@ -23,7 +23,6 @@ class VictimsOnNodes:
     Attributes:
         whole: empty nodes that a job of each kind needs; -1 = these counts do not tell.
         rest: GPUs that it needs on one more node.
-        sole: the node of each running job that is on one; -1 = on none or several.
         free: free GPUs of the nodes that this trial has touched.
         touched: number of the last trial that touched a node.
         empty: allowed nodes that are empty in this trial.
@@ -35,7 +34,6 @@ class VictimsOnNodes:
     kind: cython.int
     whole: cython.longlong[::1]
     rest: cython.longlong[::1]
-    sole: cython.int[::1]
     free: cython.longlong[::1]
     touched: cython.longlong[::1]
     trials: cython.longlong
@@ -49,7 +47,6 @@ class VictimsOnNodes:
         self.rest = numpy.zeros(max(kinds, 1), dtype=numpy.int64)
         for kind in range(kinds):
             self._set_needs(kind)
-        self.sole = numpy.full(max(state.num_jobs, 1), -1, dtype=numpy.int32)
         self.free = numpy.zeros(max(nodes.nodes, 1), dtype=numpy.int64)
         self.touched = numpy.zeros(max(nodes.nodes, 1), dtype=numpy.int64)
         self.trials = 0
@@ -70,14 +67,6 @@ class VictimsOnNodes:
     def tells(self, kind: cython.int) -> cython.bint:
         """Return whether the counts are exact for jobs of a kind."""
         return self.whole[kind] >= 0
-
-    @compiled
-    def note(self, job: cython.int) -> cython.void:
-        """Note where a job runs that has begun a stay."""
-        first: cython.longlong = self.state.stay_first[self.state.stay[job]]
-        self.sole[job] = -1
-        if self.state.stay_last(self.state.stay[job]) == first + 1:
-            self.sole[job] = self.state.log.node[first]
 
     @compiled
     def begin(self, kind: cython.int) -> cython.void:
@@ -104,11 +93,8 @@ class VictimsOnNodes:
     def release(self, job: cython.int) -> cython.bint:
         """Let a running job be gone; return whether the job fits then."""
         stay: cython.int = self.state.stay[job]
-        if self.sole[job] >= 0:
-            self._release(self.sole[job], self.state.units[job])
-        else:
-            for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
-                self._release(self.state.log.node[pair], self.state.log.grant[pair])
+        for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
+            self._release(self.state.log.node[pair], self.state.log.grant[pair])
         return self.empty >= self.whole[self.kind] and (
             self.rest[self.kind] == 0 or self.fitting > self.whole[self.kind]
         )

@@ -65,7 +65,6 @@ class PoweredSearch:
         """Return what `earliest` does, on the GPU types that the job's quota lets it have.
 
         It is bound to the one on which it starts first, the first of them in the quota's order.
-        What is known of the starts of its line says nothing then, as that may be of another type.
         """
         kind: cython.int = self.state.kind[job]
         best: cython.double = ENDLESS
@@ -75,7 +74,7 @@ class PoweredSearch:
             if self.state.has_power:
                 found = self._earliest_powered(job, limit)
             else:
-                found = self.search.earliest_from(job, self.profile.time[self.profile.head], limit)
+                found = self.search.earliest(job, limit)
             if found < limit:
                 limit = best = found
                 kind = self.state.kind[job]

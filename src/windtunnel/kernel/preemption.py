@@ -20,9 +20,6 @@ from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
 
-#: Arrivals between two decisions that are remembered one by one.
-PREEMPTION_FRESH = cython.declare(cython.int, 64)
-
 
 @cython.cclass
 class Preemption:
@@ -46,7 +43,7 @@ class Preemption:
             or by a rounding as its rate changes. So nothing is remembered from one decision to the
             next.
         last: when the last walk was, s.
-        steady: nothing but arrivals (the ``fresh`` ones) has happened since the last decision.
+        steady: nothing but arrivals has happened since the last decision.
     """
 
     state: State
@@ -65,7 +62,6 @@ class Preemption:
     seen_stays: cython.int
     steady: cython.bint
     last: cython.double
-    fresh: JobList
     in_order: JobList
     dropped: JobList
     chosen: JobList
@@ -88,8 +84,7 @@ class Preemption:
         self.leaps = by_remaining and (state.has_pace or state.writes)
         self.is_ranked = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
         self.stored = numpy.zeros(max(state.num_jobs, 1))
-        self.fresh, self.in_order = JobList(), JobList()
-        self.dropped, self.chosen = JobList(), JobList()
+        self.in_order, self.dropped, self.chosen = JobList(), JobList(), JobList()
         self.last = -ENDLESS
 
     # What the rule is notified of.
@@ -107,14 +102,6 @@ class Preemption:
         if self.state.resumes:
             left = left + self.state.start_overhead[job]
         return left * self.weight[job] if self.has_weight else left
-
-    @compiled
-    def came(self, job: cython.int) -> cython.void:
-        """Note that a job waits."""
-        if self.fresh.count == PREEMPTION_FRESH:
-            self.steady = False
-        else:
-            self.fresh.add(job)
 
     @compiled
     def leaves(self, job: cython.int) -> cython.void:
@@ -143,12 +130,7 @@ class Preemption:
                 self.is_ranked[job] = True
                 self.stored[job] = self.to_store(job)
                 self.ranks.insert(self.stored[job], job, job, self.state.units[job])
-                self.began(job)
         self.seen_stays = self.state.num_stays
-
-    @compiled
-    def began(self, job: cython.int) -> cython.void:
-        """Note where a job runs that has begun a stay."""
 
     @compiled
     def to_store(self, job: cython.int) -> cython.double:
@@ -264,7 +246,6 @@ class Preemption:
         """Nothing has happened since this walk."""
         self.steady = True
         self.last = self.state.now
-        self.fresh.count = 0
 
     @compiled
     def drop(self, job: cython.int) -> cython.void:
@@ -311,12 +292,6 @@ class PreemptingRule(Rule):
         """Note that a job is about to wait."""
         if self.preempts:
             self.preemption.comes(job)
-
-    @compiled
-    def came(self, job: cython.int) -> cython.void:
-        """Note that a job waits."""
-        if self.preempts:
-            self.preemption.came(job)
 
     @compiled
     def went(self, job: cython.int, is_over: cython.bint) -> cython.void:

@@ -52,7 +52,6 @@ class Profile:
         full: a row of the empty cluster.
         rows: two rows for what several steps have in common.
         on: what nobody holds of each node, less units that are withheld in pools.
-        rises: goes up whenever there is more capacity somewhere.
     """
 
     width: cython.int
@@ -78,7 +77,6 @@ class Profile:
     counts_idle: cython.bint
     on: NodeSteps
     index: Ranked
-    rises: cython.longlong
 
     def __init__(
         self, free: Free, num_nodes: int, num_sets: int, *, counts_units: bool, counts_idle: bool
@@ -108,7 +106,6 @@ class Profile:
         capacity, self.capacity = max(self.capacity, PROFILE_CAPACITY), 0
         self._grow(capacity)
         self.num_steps = 0
-        self.rises = self.rises + 1
 
     def _grow(self, capacity: int) -> None:
         kept = self.capacity
@@ -309,8 +306,6 @@ class Profile:
             since: when that begins, s; past is now.
             until: when it ends, s; inf = never.
         """
-        if sign > 0:
-            self.rises += 1
         for at in range(begin, end):
             self._add_column(changes.node[at], sign * changes.grant[at], since, until)
         if not self.counts_units:
@@ -391,15 +386,11 @@ class Profile:
         self, node: cython.int, access: cython.int, change: cython.int, first: cython.int
     ) -> cython.void:
         """Let so many more holds of a node be unknown to an access set, from a step on."""
-        if change < 0:
-            self.rises += 1
         self.on.add(node, self.width + access, change, self.time[first])
 
     @compiled
     def withhold(self, pool: cython.int, units: cython.longlong, first: cython.int) -> cython.void:
         """Take so many units out of a pool from a step on; below 0 = give them back."""
-        if units < 0:
-            self.rises += 1
         self.on.add(pool, 0, -units, self.time[first])
 
     @compiled

@@ -14,9 +14,6 @@ from windtunnel.kernel.profile import PROFILE_COMMON, PROFILE_PART, Profile
 from windtunnel.kernel.promises import Promises
 from windtunnel.kernel.state import State
 
-#: Searches of a line that are remembered, to begin the next one later.
-SEARCH_BOUNDS = cython.declare(cython.int, 64)
-
 
 @cython.final
 @cython.cclass
@@ -51,10 +48,6 @@ class PromiseSearch:
     other_need: cython.longlong
     idle_need: cython.longlong
     node_step: cython.longlong[::1]
-    bound_rises: cython.longlong[::1]
-    bound_next: cython.int[::1]
-    bound_span: cython.double[::1]
-    bound_start: cython.double[::1]
 
     def __init__(self, promises: Promises, num_nodes: int) -> None:
         self.promises, self.state = promises, promises.state
@@ -68,11 +61,6 @@ class PromiseSearch:
         self.need_of = numpy.array(needs, dtype=numpy.int64).reshape(-1, 2)
         self.idle_need_of = numpy.array([free.idle_need(kind) for kind in kinds], dtype=numpy.int64)
         self.node_step = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
-        lines = max(self.state.lines.num_lines, 1)
-        self.bound_rises = numpy.full(lines, -1, dtype=numpy.int64)
-        self.bound_next = numpy.zeros(lines, dtype=numpy.int32)
-        self.bound_span = numpy.zeros(lines * SEARCH_BOUNDS)
-        self.bound_start = numpy.zeros(lines * SEARCH_BOUNDS)
 
     # What is there.
 
@@ -115,14 +103,7 @@ class PromiseSearch:
 
         inf = there is none. The job has no promise in the profile.
         """
-        line: cython.int = self.state.lines.line_of[job]
-        from_time: cython.double = self._bound(line, self.promises.planned(job))
-        if from_time >= limit:
-            return ENDLESS
-        start = self.earliest_from(job, from_time, limit)
-        if start < ENDLESS or limit == ENDLESS:
-            self._note_bound(line, self.promises.planned(job), start)
-        return start
+        return self.earliest_from(job, self.profile.time[self.profile.head], limit)
 
     @compiled
     def earliest_from(
@@ -170,30 +151,6 @@ class PromiseSearch:
             return False
         self.promises.keep_place(job, self.scratch.place, 0, self.scratch.place.count)
         return True
-
-    @compiled
-    def _bound(self, line: cython.int, span: cython.double) -> cython.double:
-        """Return a time before which no job of a line that is as long starts: one did not."""
-        found: cython.double = self.profile.time[self.profile.head]
-        if self.bound_rises[line] != self.profile.rises:
-            return found
-        for at in range(line * SEARCH_BOUNDS, (line + 1) * SEARCH_BOUNDS):
-            if self.bound_span[at] <= span and self.bound_start[at] > found:
-                found = self.bound_start[at]
-        return found
-
-    @compiled
-    def _note_bound(
-        self, line: cython.int, span: cython.double, start: cython.double
-    ) -> cython.void:
-        if self.bound_rises[line] != self.profile.rises:
-            self.bound_rises[line] = self.profile.rises
-            for at in range(line * SEARCH_BOUNDS, (line + 1) * SEARCH_BOUNDS):
-                self.bound_span[at] = ENDLESS
-        at = line * SEARCH_BOUNDS + self.bound_next[line]
-        self.bound_span[at] = span
-        self.bound_start[at] = start
-        self.bound_next[line] = (self.bound_next[line] + 1) % SEARCH_BOUNDS
 
     @compiled
     def _earliest_single(

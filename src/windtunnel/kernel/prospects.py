@@ -53,12 +53,6 @@ class Prospects:
         self.gone = JobList()
 
     @compiled
-    def began(self, job: cython.int) -> cython.void:
-        """Note where a job runs that has begun a stay."""
-        if self.has_nodes:
-            self.nodes.note(job)
-
-    @compiled
     def tells(self, job: cython.int) -> cython.bint:
         """Return whether counts of nodes are exact for a job."""
         if self.state.has_quotas and self.state.quotas.binds:

@@ -8,9 +8,6 @@ this decision. A job's own reservations are used up before the quota.
 Facts that make it fast (skip; Q = GPUs that are up):
 
 * Running jobs alone are within Q, so none is dropped before a waiting one is chosen.
-* Time alone changes nothing: running jobs only move forward past waiting ones, and neither a
-  chosen nor a refused job's fate depends on that. So at an instant with arrivals only, and with
-  nobody chosen but kept out by fragmentation, only the arrivals need be tried.
 * In a line, what the head is refused the others are refused, too.
 """
 
@@ -37,8 +34,6 @@ class QuotaWalk(Preemption):
 
     Attributes:
         quota: GPU units of the cluster.
-        version: of the free state after the last walk.
-        kept_out: chosen jobs of the last walk that fitted nowhere.
         reserved: GPU units that each reservation has left in this walk.
     """
 
@@ -46,8 +41,6 @@ class QuotaWalk(Preemption):
     nodes: cython.int
     groups: cython.int
     quota: cython.longlong
-    version: cython.longlong
-    kept_out: cython.int
     reserved: cython.longlong[::1]
 
     def __init__(
@@ -67,19 +60,14 @@ class QuotaWalk(Preemption):
         self.nodes = num_nodes
         self.groups = announced.in_group.shape[1] - 1
         self.reserved = numpy.zeros(self.groups + 1, dtype=numpy.int64)
-        self.version = -1
 
     @compiled
     def walk(self, past_refused: cython.bint) -> cython.int:
         """Choose who runs, and let it be so; see `Preemption.walk`."""
         if self.lines.count == 0:
-            self.end_walk()
             return -1
         self.begin_walk()
         quota = self.quota - self.free.down()  # sleeping nodes are not down
-        if self._is_nothing_new(past_refused, quota):
-            self.end_walk()
-            return -1
         if self.groups > 0 or self.state.has_power:
             self.see_ranks()
             self._walk_all(past_refused, quota)
@@ -90,29 +78,7 @@ class QuotaWalk(Preemption):
             self._walk_plain(past_refused, quota)
         self._carry_out()
         self.lines.reopen()
-        self.version = self.free.version
-        self.end_walk()
         return -1
-
-    @compiled
-    def _is_nothing_new(self, past_refused: cython.bint, quota: cython.longlong) -> cython.bint:
-        """Return whether all that is new is arrivals, and none is within the quota."""
-        if not self.steady or self.kept_out > 0 or not past_refused or self.groups > 0:
-            return False
-        if self.state.has_power:
-            return False
-        if self.version != self.free.version or self.has_leapt():
-            return False
-        for fresh in range(self.fresh.count):
-            job = self.fresh.job[fresh]
-            if self.ranks.units + self.state.units[job] <= quota:
-                return False
-            self.see_ranks()
-            self.ranks.begin_walk(self.shift())
-            self.ranks.pass_before(self.lines.key[job], job)
-            if self.ranks.passed + self.state.units[job] <= quota:
-                return False
-        return True
 
     @compiled
     def _waiting_units(self) -> cython.longlong:
@@ -179,15 +145,15 @@ class QuotaWalk(Preemption):
                 self.state.verdicts.causer[job] = self.chosen.job[0]
             self.stop(job)
             self.lines.add(job)
-        self.kept_out = 0
+        kept_out: cython.int = 0
         for index in range(self.chosen.count):
             job = self.chosen.job[index]
             if self.admission.fit(job):
                 self.state.begin(job, self.admission.kind)
             else:
-                self.chosen.job[self.kept_out] = job
-                self.kept_out += 1
-        for index in range(self.kept_out):
+                self.chosen.job[kept_out] = job
+                kept_out += 1
+        for index in range(kept_out):
             self.lines.add(self.chosen.job[index])
 
     # Reservations, and power.
