@@ -14,6 +14,7 @@ from windtunnel.characterize.levels import levels, run_intervals
 from windtunnel.characterize.population import NONE
 from windtunnel.characterize.relation import LeftOut, relation, rows, split_off, typed, why
 from windtunnel.characterize.requests import RESOURCES
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -211,8 +212,7 @@ def _labelled(nodes: Relation, by: str) -> Any:
     """Return the nodes table with ``label``, the kind that each node is of."""
     import ibis
 
-    if by not in NODES_BY:
-        raise SpecError.unknown("by", by, NODES_BY)
+    checked_choice("by", by, NODES_BY)
     table = relation(nodes, ("node", "gpu_type", *_RESOURCES.values()))
     gpus = table.num_gpus.fill_null(0.0).cast("int64").cast("string")
     kind = table.gpu_type.fill_null(NONE)

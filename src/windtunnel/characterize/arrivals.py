@@ -22,7 +22,7 @@ from windtunnel.characterize.instants import (
     timed,
 )
 from windtunnel.characterize.spread import boxes
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,8 +68,7 @@ def arrivals_by(
     """
     import pyarrow as pa
 
-    if period not in PERIODS:
-        raise SpecError.unknown("period", period, PERIODS)
+    checked_choice("period", period, PERIODS)
     table = timed(jobs, where, by)
     span = span_of(table, epoch, zone, covers=covers)
     months = [] if span is None else month_starts(span.begin, span.end - 1)
@@ -124,8 +123,7 @@ def hourly_boxes(
     import ibis
     import pyarrow as pa
 
-    if of not in ("num_jobs", "num_gpus"):
-        raise SpecError.unknown("of", of, ("num_jobs", "num_gpus"))
+    checked_choice("of", of, ("num_jobs", "num_gpus"))
     table = timed(jobs, where, None)
     hours, cells = _hours(table, span_of(table, epoch, zone))
     counts = {"place": hours, "fact_0": pa.array(getattr(cells, of), pa.float64())}

@@ -13,7 +13,7 @@ import numpy as np
 
 from windtunnel.characterize.population import NONE, counted, group_label, population
 from windtunnel.characterize.relation import rows
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +51,7 @@ def top_users(
     Raises:
         SpecError: an argument names nothing known, or ``share`` is out of range.
     """
-    if not 0 < share <= 1:
-        raise SpecError("share", f"expected a number above 0 and at most 1, not {quote(share)}.")
+    checked_number("share", share, "a number above 0 and at most 1", above=0, most=1)
     sums = _by_user(jobs, of, where, by)
     curve = _curve(sums["amounts"])
     part = None if curve is None else float(np.interp(100.0 * share, *curve)) / 100.0

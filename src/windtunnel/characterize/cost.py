@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
+from windtunnel.checked import checked_choice
 from windtunnel.cluster.gpu_types import named_as, spelling, spelt, with_types_of
 from windtunnel.errors import SpecError
 from windtunnel.toml_file import read_toml, struct_of
@@ -173,8 +174,7 @@ class Bill:
         Raises:
             SpecError: ``column`` is none of them.
         """
-        if column not in COST_BY:
-            raise SpecError.unknown("by", column, COST_BY)
+        checked_choice("by", column, COST_BY)
         codes, labels = self.recorded.names(column)
         return self._grouped(codes, labels, column)
 

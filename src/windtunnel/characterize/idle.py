@@ -14,7 +14,7 @@ import pyarrow as pa
 from windtunnel.characterize.relation import typed
 from windtunnel.characterize.telemetry_jobs import attributed, located
 from windtunnel.characterize.telemetry_segments import segments_of
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
 
 if TYPE_CHECKING:
     from windtunnel.companions import Relation
@@ -45,8 +45,7 @@ def idle_jobs(
     """
     import ibis
 
-    if not 0 <= idle_at < float("inf"):
-        raise SpecError("idle_at", f"found {quote(idle_at)}; expected a number from 0 on.")
+    checked_number("idle_at", idle_at, "a number from 0 on", least=0)
     found = segments_of(holdings)
     owned = attributed(located(samples, metric, found), found)
     busy = owned.value > idle_at

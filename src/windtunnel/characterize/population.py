@@ -20,6 +20,7 @@ import numpy as np
 
 from windtunnel.characterize.facts import columns_for, value_of
 from windtunnel.characterize.relation import column_names, relation, rows
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import SIZE_BOUNDS, size_classes
 
@@ -214,8 +215,7 @@ def population(
     """
     import ibis
 
-    if where not in WHERES:
-        raise SpecError.unknown("where", where, WHERES)
+    checked_choice("where", where, WHERES)
     names = (*columns_for(facts, jobs), *columns)
     if by is not None:
         names = (*names, *group_columns(jobs, by))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.characterize.grids import at_least, checked_steps
 from windtunnel.characterize.population import population
 from windtunnel.characterize.relation import rows
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,7 @@ def recurrence(
     import ibis
     import pyarrow as pa
 
-    if missing not in MISSING:
-        raise SpecError.unknown("missing", missing, MISSING)
+    checked_choice("missing", missing, MISSING)
     steps = checked_steps(at)
     table = population(jobs, (), where=where, columns=("template", "user"))
     stands_in = table.user if missing == "user" else ibis.null("string")

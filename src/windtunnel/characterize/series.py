@@ -18,6 +18,7 @@ from windtunnel.characterize.clock import epoch_seconds
 from windtunnel.characterize.instants import MAX_CELLS
 from windtunnel.characterize.population import group_label, group_order, population
 from windtunnel.characterize.relation import rows
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -224,8 +225,7 @@ def _check_totals(total_gpus: float | Mapping[str, float] | None, by: str | None
         form = "a number for each group's name" if by else "one number"
         raise SpecError("total_gpus", f"expected {form}, not {quote(total_gpus)}.")
     for total in total_gpus.values() if isinstance(total_gpus, Mapping) else (total_gpus,):
-        if not (math.isfinite(total) and total >= 0):
-            raise SpecError("total_gpus", f"expected GPUs, 0 or more, not {quote(total)}.")
+        checked_number("total_gpus", total, "GPUs, 0 or more", least=0)
 
 
 def _total_of(total_gpus: float | Mapping[str, float] | None, name: str) -> float | None:

@@ -12,12 +12,12 @@ interquartile range of the box; what lies beyond is an outlier. A whisker never 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.population import counted, grouped, grouped_table, population
 from windtunnel.characterize.relation import rows, typed
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,8 +94,7 @@ def _names(percents: Sequence[float]) -> dict[str, float]:
     if not found:
         raise SpecError("percents", "expected at least one percent.")
     for p in found.values():
-        if not (math.isfinite(p) and 0 <= p <= 100):  # noqa: PLR2004 (percent)
-            raise SpecError("percents", f"expected numbers from 0 to 100, not {quote(p)}.")
+        checked_number("percents", p, "numbers from 0 to 100", least=0, most=100)
     return found
 
 

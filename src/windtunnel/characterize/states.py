@@ -29,7 +29,7 @@ from windtunnel.characterize.population import (
     text_label,
 )
 from windtunnel.characterize.relation import relation, rows, typed
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice
 from windtunnel.schema import STATUSES
 
 if TYPE_CHECKING:
@@ -210,8 +210,7 @@ def shares(jobs: Relation, by: str) -> pa.Table:
     """
     import ibis
 
-    if by not in SHARES_BY:
-        raise SpecError.unknown("by", by, SHARES_BY)
+    checked_choice("by", by, SHARES_BY)
     table = relation(jobs, ("num_gpus", "duration", by))
     place = size_class(table.num_gpus) if by == "num_gpus" else ibis.literal(0)
     group = ibis.literal(NONE) if by == "num_gpus" else table[by].fill_null(NONE)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from windtunnel.characterize.relation import relation, typed
 from windtunnel.characterize.telemetry_counts import pooled
 from windtunnel.characterize.telemetry_segments import Segments, segments_of
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.sim.metrics import size_classes
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def job_utilization(
         SchemaError: a column is missing, or a holding has no start, or ends before it.
         SpecError: ``interval`` is no number above 0.
     """
-    if interval is not None and not 0 < interval < math.inf:
-        raise SpecError("interval", f"found {quote(interval)}; expected seconds above 0")
+    if interval is not None:
+        checked_number("interval", interval, "seconds above 0", above=0)
     found = segments_of(holdings)
     placed = located(samples, metric, found)
     by_job = _by_key(attributed(placed, found), "job", (_MEDIAN, _P90))
@@ -104,8 +104,7 @@ def utilization_by(
     """
     import ibis
 
-    if by not in UTILIZATION_BY:
-        raise SpecError.unknown("by", by, UTILIZATION_BY)
+    checked_choice("by", by, UTILIZATION_BY)
     found = segments_of(holdings)
     labels, order = _labels(jobs, by)
     owned = attributed(located(samples, metric, found), found)

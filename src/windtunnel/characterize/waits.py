@@ -15,7 +15,7 @@ from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.grids import checked_grid
 from windtunnel.characterize.population import NONE, counted, grouped_table, population, text_label
 from windtunnel.characterize.relation import rows, typed
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,7 @@ def waited_shares(jobs: Relation, *, over: float = 0.5, where: str = "all") -> p
     Raises:
         SpecError: ``where`` is unknown, or ``over`` is not in [0, 1].
     """
-    if not 0 <= over <= 1:
-        raise SpecError("over", f"expected a number from 0 to 1, not {quote(over)}.")
+    checked_number("over", over, "a number from 0 to 1", least=0, most=1)
     table, median = _halves(jobs, where)
     ratio = table.fact_1
     sums = table.group_by(["place", "label"]).aggregate(

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.characterize.relation import column_names, relation, rows
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice
 from windtunnel.quantiles import quantiles
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class Waste:
         Raises:
             SpecError: ``column`` is none of them.
         """
-        if column not in WASTE_BY:
-            raise SpecError.unknown("by", column, WASTE_BY)
+        checked_choice("by", column, WASTE_BY)
         codes, labels = self.recorded.names(column)
         count = len(labels)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from windtunnel.checked import checked_choice
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import BAD_ROWS, FILE, READING, listed, one_of, option, together
@@ -130,8 +131,7 @@ def _words(text: str, option: str) -> list[str]:
 def _check_width(paper: str) -> None:
     from windtunnel.report.figures.sources import WIDTHS
 
-    if paper not in WIDTHS:
-        raise SpecError.unknown("--width", paper, WIDTHS)
+    checked_choice("--width", paper, WIDTHS)
 
 
 def _requests(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceRequest]:

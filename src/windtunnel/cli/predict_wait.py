@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.checked import checked_number
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import TIME, option, span, trace_options
@@ -72,8 +73,7 @@ def wait(
     from windtunnel.predictors.waits import Request, WaitHistory, jobs_alike
     from windtunnel.report.wait_report import wait_answer, wait_data
 
-    if not 0 < coverage < 1:
-        raise SpecError("--coverage", f"found {coverage:g}; expected a share between 0 and 1.")
+    checked_number("--coverage", coverage, "a share between 0 and 1", above=0, below=1)
     if not gpus < float("inf"):
         raise SpecError("--gpus", f"found {gpus:g}; expected a number of GPUs.")
     opened = open_request(TraceRequest(trace, **asked))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.checked import checked_choice
 from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import TIME, option, trace_options
@@ -240,6 +241,5 @@ def idle_by(trace: Trace, path: str, metric: str | None, idle_at: float) -> tupl
                 "--metric",
                 f"none of {', '.join(GPU_USE)} is measured; name one of {', '.join(names)}.",
             )
-        if chosen not in names:
-            raise SpecError.unknown("--metric", chosen, names)
+        checked_choice("--metric", chosen, names)
         return idle_jobs(samples, trace.holdings, chosen, idle_at=idle_at), chosen

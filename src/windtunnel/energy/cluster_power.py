@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windtunnel.checked import checked_number
 from windtunnel.cluster.gpu_types import named_as, spelling, spelt
 from windtunnel.energy.limit_tables import Level, LimitTable, with_measured
 from windtunnel.errors import SpecError, quote
@@ -70,15 +71,10 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 message = f"found {found}; expected 0 <= idle_w <= active_w"
                 raise SpecError(f"power.gpus.{name}", message)
         for name, factor in self.workloads.items():
-            if not 0 <= factor < math.inf:
-                message = f"found {factor:g}; expected a factor of at least 0"
-                raise SpecError(f"power.workloads.{name}", message)
+            checked_number(f"power.workloads.{name}", factor, "a factor of at least 0", least=0)
         for name in ("host_w", "asleep_w"):
-            if not 0 <= getattr(self, name) < math.inf:
-                found = f"found {getattr(self, name):g}"
-                raise SpecError(f"power.{name}", f"{found}; expected W of at least 0")
-        if not 1 <= self.pue < math.inf:
-            raise SpecError("power.pue", f"found {self.pue:g}; expected at least 1")
+            checked_number(f"power.{name}", getattr(self, name), "W of at least 0", least=0)
+        checked_number("power.pue", self.pue, "at least 1", least=1)
         self._check_tables()
 
     def _check_tables(self) -> None:

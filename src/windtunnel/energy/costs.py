@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_number
 
 if TYPE_CHECKING:
     from windtunnel.energy.quirks import Sweep
@@ -33,8 +33,7 @@ class Objective:
     max_power_w: float
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.eta <= 1.0:  # also refuses NaN
-            raise SpecError("eta", f"found {self.eta}; expected a number from 0 to 1.")
+        checked_number("eta", self.eta, "a number from 0 to 1", least=0.0, most=1.0)
 
     def cost(self, energy_j: float, time_s: float) -> float:
         """Return the cost of some energy and time, J."""

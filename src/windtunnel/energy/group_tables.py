@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.checked import checked_count
 from windtunnel.energy.readers import finite, named, refuse
 from windtunnel.errors import SpecError, quote
 from windtunnel.traces.tabular import read_text
@@ -187,8 +188,7 @@ def synthetic_groups(
         SpecError: a number below 1.
     """
     for what, number in (("groups", groups), ("jobs", jobs)):
-        if number < 1:
-            raise SpecError(what, f"found {number}; expected at least 1.")
+        checked_count(what, number)
     rng = np.random.default_rng(seed)
     names = sorted(workloads)
     columns: dict[str, list[object]] = {column: [] for column in COLUMNS}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -123,8 +124,7 @@ def _measured(raw: Any, path: str) -> Any:
         return raw
     known = (*_MEASURED, "workload", "gpu_type")
     for key in raw:
-        if key not in known:
-            raise SpecError.unknown(f"{path}.{key}", key, known)
+        checked_choice(f"{path}.{key}", key, known)
     if not isinstance(raw.get("measured"), str) or not isinstance(raw.get("on"), str):
         raise SpecError(path, "expected both measured = 'cifar100' and on = 'v100'")
     from windtunnel.energy.open import open_workload

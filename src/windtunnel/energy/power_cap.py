@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def uniform_limits(sweeps: Sequence[Sweep], cap_w: float, *, by: str = "highest"
         SpecError: no job, a job has no limit within its share, or ``by`` is neither word.
     """
     _check(sweeps)
-    if by not in UNIFORM:
-        raise SpecError.unknown("by", by, UNIFORM)
+    checked_choice("by", by, UNIFORM)
     share = cap_w / len(sweeps)
     limits, slowdown = [], 0.0
     for sweep in sweeps:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_choice
 from windtunnel.energy.contract import PowerLimitOptimizer
 from windtunnel.errors import SpecError
 
@@ -36,8 +37,7 @@ def choose(profile: Profile, by: str = "cost", slowdown: float = 1.1) -> int:
             raise SpecError("slowdown", f"found {slowdown}; expected a factor of at least 1.")
         bearable = [e for e in epochs if e.time_s <= slowdown * epochs[0].time_s]
         return bearable[-1].power_limit
-    if by not in CHOICES:
-        raise SpecError.unknown("power limit by", by, CHOICES)
+    checked_choice("power limit by", by, CHOICES)
     attribute = {"cost": "cost_j", "energy": "energy_j", "time": "time_s"}[by]
     best = min(epochs, key=lambda epoch: float(getattr(epoch, attribute)))
     return best.power_limit
@@ -54,8 +54,7 @@ class JustInTime(PowerLimitOptimizer):
     name = "jit"
 
     def __init__(self, by: str = "cost", slowdown: float = 1.1) -> None:
-        if by not in CHOICES:
-            raise SpecError.unknown("power limit by", by, CHOICES)
+        checked_choice("power limit by", by, CHOICES)
         self._by, self._slowdown = by, slowdown
         self._chosen: dict[int, int] = {}
 

@@ -6,13 +6,13 @@ plain data; `windtunnel.energy.governing` turns them into what the engine needs.
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.energy.intensity import Series
 from windtunnel.energy.series_files import WATTS, parse_series
 from windtunnel.errors import SpecError, quote
@@ -139,8 +139,7 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
             SpecError: an unknown name, or a cap that is not above 0.
         """
         for name, known in (("limits", LIMITS), ("count", COUNTS)):
-            if getattr(self, name) not in known:
-                raise SpecError.unknown(f"power_cap.{name}", getattr(self, name), known)
+            checked_choice(f"power_cap.{name}", getattr(self, name), known)
         if not all(0 < watts <= MOST_WATTS for _, watts in self.rows):
             message = f"expected W above 0, and at most {MOST_WATTS:g}, at all times"
             raise SpecError("power_cap.watts", message)
@@ -207,8 +206,7 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: an unknown name, a number out of range, or no deadline of any kind.
         """
-        if self.lengths not in LENGTHS:
-            raise SpecError.unknown("shift.lengths", self.lengths, LENGTHS)
+        checked_choice("shift.lengths", self.lengths, LENGTHS)
         if self.max_delay is None and not self.deadlines:
             raise SpecError("shift", "expected max_delay=12h, or deadlines")
         if seconds("shift.max_delay", self.max_delay or 0.0) > LONGEST_DELAY:
@@ -218,12 +216,8 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
             seconds("shift.every", self.every, positive=True)
             if self.interruptible:
                 raise SpecError("shift.every", "of no use to jobs that may be interrupted")
-        if not 0 <= self.forecast_error < math.inf:
-            found = f"found {self.forecast_error}"
-            raise SpecError("shift.forecast_error", f"{found}; expected at least 0")
-        if not 0 < self.fill <= 1:
-            found = f"found {self.fill}"
-            raise SpecError("shift.fill", f"{found}; expected a share above 0, 1 at most")
+        checked_number("shift.forecast_error", self.forecast_error, least=0)
+        checked_number("shift.fill", self.fill, "a share above 0, 1 at most", above=0, most=1)
         _series(self.rows, "shift.series")
 
     def forecast(self, seed: int) -> Series:
@@ -289,13 +283,12 @@ class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
         """
         seconds("node_sleep.wake_time", self.wake_time)
         seconds("node_sleep.step", self.step, positive=True)
-        if self.forecast not in FORECASTS:
-            raise SpecError.unknown("node_sleep.forecast", self.forecast, FORECASTS)
+        checked_choice("node_sleep.forecast", self.forecast, FORECASTS)
         leasts = {"history": 1, "future": 1, "de": 1, "buffer": 0, "keep": 0}
         for name, least in leasts.items():
-            if getattr(self, name) < least:
-                found = f"found {getattr(self, name)}"
-                raise SpecError(f"node_sleep.{name}", f"{found}; expected at least {least}")
+            checked_number(
+                f"node_sleep.{name}", getattr(self, name), f"at least {least}", least=least
+            )
 
     def rule(self) -> CesRule:
         """Return the rule's numbers."""
@@ -306,8 +299,7 @@ class NodeSleep(Written, frozen=True, forbid_unknown_fields=True):
         name = raw.pop("rule", None)
         if name is None:
             return raw
-        if name not in PUBLISHED:
-            raise SpecError.unknown("node_sleep.rule", str(name), PUBLISHED)
+        checked_choice("node_sleep.rule", name, PUBLISHED)
         return {**vars(PUBLISHED[name]), **raw}
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_count
 from windtunnel.energy.tuning import MAX_TRIES, Tuning
-from windtunnel.errors import InfeasibleError, PolicyError, SpecError
+from windtunnel.errors import InfeasibleError, PolicyError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +108,7 @@ def simulate_recurrences(
         InfeasibleError: the very first run fails, or a recurrence fails `MAX_TRIES` times.
     """
     count = workload.paper_recurrences if recurrences is None else recurrences
-    if count < 1:
-        raise SpecError("recurrences", f"found {count}; expected at least 1.")
+    checked_count("recurrences", count)
     tuning = Tuning(workload, optimizer, power_limits, eta=eta, beta=beta, seed=seed)
     runs: list[tuple[int, Run]] = []
     refused: list[tuple[int, int]] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
+from windtunnel.checked import checked_count
 from windtunnel.energy.quirks import Sweep, quirks_of
 from windtunnel.energy.readers import IDENTITY
 from windtunnel.errors import SpecError, quote
@@ -49,8 +50,7 @@ class TrainingJob:
 
     def __post_init__(self) -> None:
         for name in ("max_epochs", "default_batch_size"):
-            if getattr(self, name) < 1:
-                raise SpecError(name, f"found {getattr(self, name)}; expected at least 1.")
+            checked_count(name, getattr(self, name))
         if not np.isfinite(self.target_metric):
             raise SpecError("target_metric", "expected a number.")
 

@@ -15,7 +15,8 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_choice, checked_number
+from windtunnel.errors import SpecError
 from windtunnel.sim.contract import Policy, Start
 from windtunnel.time_span import seconds
 
@@ -87,8 +88,7 @@ class DecoupledEvaluation(Policy):
             SpecError: the jobs have no such column.
         """
         known = problem.jobs.table.column_names
-        if self.batch not in known:
-            raise SpecError.unknown(f"{self.name}.batch", self.batch, known)
+        checked_choice(f"{self.name}.batch", self.batch, known)
         flown = copy.copy(self)
         flown.begin(problem)
         return flown
@@ -169,6 +169,4 @@ class DecoupledEvaluation(Policy):
 
 
 def _share(name: str, given: float) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise SpecError(name, f"found {quote(given)}; expected a share from 0 to 1.")
-    return float(given)
+    return checked_number(name, given, "a share from 0 to 1", least=0, most=1)

@@ -18,11 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import PolicyError, SpecError, nearest, quote, unused_names
+from windtunnel.checked import checked_choice, checked_number
+from windtunnel.errors import PolicyError, nearest, quote, unused_names
 from windtunnel.policies.length_order import numbers
 from windtunnel.policies.usage import PARTS, DecayedUsage
 from windtunnel.sim.contract import Policy
@@ -143,16 +144,15 @@ class Multifactor(Policy):
         favor: str = "large",
     ) -> None:
         where = f"policy {self.name}, "
-        self.age = _weight(f"{where}age", age)
-        self.size = _weight(f"{where}size", size)
-        self.fairshare = _weight(f"{where}fairshare", fairshare)
-        self.priority = _weight(f"{where}priority", priority)
+        self.age = checked_number(f"{where}age", age, "a weight >= 0", least=0)
+        self.size = checked_number(f"{where}size", size, "a weight >= 0", least=0)
+        self.fairshare = checked_number(f"{where}fairshare", fairshare, "a weight >= 0", least=0)
+        self.priority = checked_number(f"{where}priority", priority, "a weight >= 0", least=0)
         self.max_age = seconds(f"{where}max_age", max_age, positive=True)
         self.half_life = seconds(f"{where}half_life", half_life, positive=True, endless=True)
         self.every = seconds(f"{where}every", every, positive=True)
         for name, value, known in (("per", per, GROUPS), ("favor", favor, FAVOURED)):
-            if value not in known:
-                raise SpecError.unknown(f"{where}{name}", str(value), known)
+            checked_choice(f"{where}{name}", value, known)
         self.per = per
         self.favor = favor
         self.given_shares = shares
@@ -278,17 +278,6 @@ def _priorities(jobs: Jobs, top: float, weight: float) -> np.ndarray:
     if not weight:
         return np.zeros(len(jobs))
     return weight * np.where(np.isnan(jobs.priority), 0.0, jobs.priority / top)
-
-
-def _weight(where: str, value: Any) -> float:
-    """Return a weight.
-
-    Raises:
-        SpecError: it is no finite number >= 0.
-    """
-    if not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise SpecError(where, f"found {quote(value)}; expected a weight >= 0.")
-    return float(value)
 
 
 def _shares(policy: Multifactor, jobs: Jobs, names: list[str], group_of: list[int]) -> np.ndarray:

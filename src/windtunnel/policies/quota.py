@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.quota_books import Held, open_accounts, parts
@@ -112,8 +113,7 @@ class Quota(PerRun):
             "requeuing_timestamp": requeuing_timestamp,
         }
         for option, word in self.words.items():
-            if word not in _WORDS[option]:
-                raise SpecError.unknown(option, str(word), _WORDS[option])
+            checked_choice(option, word, _WORDS[option])
         timeout = seconds("gang_timeout", gang_timeout, positive=True, endless=True)
         aside = seconds("backoff", backoff)
         longest = aside if backoff_max is None else seconds("backoff_max", backoff_max)

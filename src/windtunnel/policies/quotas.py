@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.cluster.gpu_types import spelling
 from windtunnel.errors import SpecError, quote, unused_names
 from windtunnel.toml_file import read_toml, struct_of
@@ -252,14 +253,13 @@ def _check_numbers(path: str, queue: QueueQuota) -> None:
             message = f"found {quote(list(value))}; expected GPU types that nominal_quota has."
             raise SpecError(f"{path}.{name}", message)
         for gpus in by_type(value).values():
-            if not 0 <= gpus <= MOST_GPUS:
-                message = f"found {gpus}; expected 0 to {MOST_GPUS:,} GPUs."
-                raise SpecError(f"{path}.{name}", message)
+            checked_number(
+                f"{path}.{name}", gpus, f"0 to {MOST_GPUS:,} GPUs", least=0, most=MOST_GPUS
+            )
         if not isinstance(value, dict) and isinstance(queue.nominal_quota, dict):
             message = "expected a number for each GPU type, as in nominal_quota."
             raise SpecError(f"{path}.{name}", message)
-    if not 0 < queue.weight < float("inf"):
-        raise SpecError(f"{path}.weight", f"found {queue.weight}; expected a number above 0.")
+    checked_number(f"{path}.weight", queue.weight, "a number above 0", above=0)
     if queue.cohort is None and (queue.borrowing_limit or queue.lending_limit):
         message = "a queue without a cohort neither borrows nor lends; name its cohort."
         raise SpecError(f"{path}.cohort", message)

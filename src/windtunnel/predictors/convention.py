@@ -13,16 +13,14 @@ There are three kinds. A `Given` predictor learns nothing: it reads a column. A 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.checked import checked_choice, checked_number
+from windtunnel.errors import SchemaError, Violation
 from windtunnel.schema import as_jobs, source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: What a prediction rests on: a fitted model (or a column), past runs of the template, of the
 #: templates with the closest names, of the user, of anybody; or nothing: there is no prediction.
@@ -116,8 +114,7 @@ class Predictor:
         """
         known = self.get_params()
         for name in params:
-            if name not in known:
-                raise SpecError.unknown(f"predictor {self.name}", name, known)
+            checked_choice(f"predictor {self.name}", name, known)
         vars(self).clear()
         self.__init__(**{**known, **params})  # type: ignore[misc] # scikit-learn does the same
         return self
@@ -186,51 +183,12 @@ def paired(jobs: Any, durations: Any) -> tuple[pa.Table, np.ndarray]:
     return table, seconds
 
 
-def checked_choice(where: str, value: Any, known: Sequence[str]) -> str:
-    """Return a word that must be one of a few.
-
-    Raises:
-        SpecError: it is none of them.
-    """
-    if value not in known:
-        raise SpecError.unknown(where, str(value), known)
-    return str(value)
-
-
-def checked_count(where: str, value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int:
-    """Return a whole number.
-
-    Raises:
-        SpecError: it is none, or not from ``least`` to ``most``.
-    """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        expected = f">= {least}" if not whole or value < least else f"of at most {most:,}"
-        raise SpecError(where, f"found {quote(value)}; expected a whole number {expected}.")
-    return int(value)
-
-
 def checked_share(where: str, value: Any, *, closed: bool = False) -> float:
     """Return a number between 0 and 1, the ends allowed where ``closed``.
 
     Raises:
         SpecError: it is none.
     """
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
-    inside = 0 <= number <= 1 if closed else 0 < number < 1
-    if not inside:
-        words = "from 0 to 1" if closed else "between 0 and 1"
-        raise SpecError(where, f"found {quote(value)}; expected a number {words}.")
-    return float(number)
-
-
-def checked_positive(where: str, value: Any, expected: str = "a number") -> float:
-    """Return a finite number above 0.
-
-    Raises:
-        SpecError: it is none.
-    """
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
-    if not 0 < number < np.inf:
-        raise SpecError(where, f"found {quote(value)}; expected {expected} > 0.")
-    return float(number)
+    if closed:
+        return checked_number(where, value, "a number from 0 to 1", least=0, most=1)
+    return checked_number(where, value, "a number between 0 and 1", above=0, below=1)

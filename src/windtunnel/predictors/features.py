@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 
@@ -76,8 +77,7 @@ def identity_columns(where: str, text: str) -> tuple[str, ...]:
     """
     names = tuple(str(text).split("+"))
     for name in names:
-        if name not in IDENTITY:
-            raise SpecError.unknown(where, name, IDENTITY)
+        checked_choice(where, name, IDENTITY)
     if len(set(names)) < len(names):
         raise SpecError(where, f"found a column twice in {text!r}; name each once.")
     return names

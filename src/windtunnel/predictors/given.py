@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError, nearest, quote
-from windtunnel.predictors.convention import Given, checked_choice, checked_count
+from windtunnel.predictors.convention import Given
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
 

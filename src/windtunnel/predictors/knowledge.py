@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.predictors.convention import checked_choice
+from windtunnel.checked import checked_choice
 from windtunnel.predictors.features import numbers
 
 if TYPE_CHECKING:

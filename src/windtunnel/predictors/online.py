@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.checked import checked_count, checked_number
 from windtunnel.errors import SpecError
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.conformal import around, log_ratios
@@ -27,8 +28,6 @@ from windtunnel.predictors.convention import (
     SOURCES,
     Given,
     Predicted,
-    checked_count,
-    checked_positive,
     checked_share,
 )
 from windtunnel.predictors.features import Keys
@@ -84,7 +83,8 @@ class Refreshing:
         if refresh_jobs is not None:
             refresh_jobs = checked_count("refresh_jobs", refresh_jobs)
         else:
-            refresh = checked_positive("refresh", DAY if refresh is None else refresh, "seconds")
+            refresh = DAY if refresh is None else refresh
+            refresh = checked_number("refresh", refresh, "seconds > 0", above=0)
         return cls(
             refresh,
             refresh_jobs,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from windtunnel.checked import checked_count
 from windtunnel.predictors.conformal import conformal_quantile
-from windtunnel.predictors.convention import checked_count, checked_share
+from windtunnel.predictors.convention import checked_share
 from windtunnel.predictors.trees import Encoded, boosting, need_scikit_learn, one_thread
 
 if TYPE_CHECKING:

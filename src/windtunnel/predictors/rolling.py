@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError
 from windtunnel.predictors.convention import (
     GLOBAL,
     TEMPLATE,
     USER,
-    checked_choice,
-    checked_count,
 )
 from windtunnel.predictors.features import Level, identity_columns
 from windtunnel.predictors.running_mean import STATISTICS, Memory, RunningMean

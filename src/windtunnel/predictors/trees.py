@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_count, checked_number
 from windtunnel.errors import SpecError
 from windtunnel.predictors.convention import (
-    checked_choice,
-    checked_count,
-    checked_positive,
     checked_share,
 )
 from windtunnel.predictors.features import Ranks, Statistics, identity_columns
@@ -239,7 +237,7 @@ class Gbdt(Regression):
         where = f"predictor {self.name}, "
         self.alpha = checked_share(f"{where}alpha", alpha, closed=True)
         self.max_iter = checked_count(f"{where}max_iter", max_iter)
-        self.learning_rate = checked_positive(f"{where}learning_rate", learning_rate)
+        self.learning_rate = checked_number(f"{where}learning_rate", learning_rate, above=0)
         self.target = checked_choice(f"{where}target", target, TARGETS)
         self.similar = bool(similar)
         self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)

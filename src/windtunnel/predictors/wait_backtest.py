@@ -6,13 +6,12 @@ comes from the scores of jobs that had started before its day began.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_number
 from windtunnel.predictors.waits import PERCENTS, WaitHistory, calibrated, interval, score
 from windtunnel.quantiles import quantiles
 
@@ -117,10 +116,8 @@ def wait_backtest(
     Raises:
         SpecError: ``coverage`` or ``held_back`` is out of range.
     """
-    if not 0 < coverage < 1:
-        raise SpecError("--coverage", f"found {coverage:g}; expected a share between 0 and 1.")
-    if not 0 < held_back < math.inf:
-        raise SpecError("--held-back", f"found {held_back:g}; expected a time above 0.")
+    checked_number("--coverage", coverage, "a share between 0 and 1", above=0, below=1)
+    checked_number("--held-back", held_back, "a time above 0", above=0)
     first, last = float(history.submit.min()), history.last if until is None else until
     begin = max(last - held_back, (first + last) / 2)
     started = ~np.isnan(history.start) & (history.submit <= last)

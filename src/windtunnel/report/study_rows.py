@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice
 from windtunnel.report.format import MINUS, UNKNOWN, count, number, plural
 from windtunnel.report.measures import BY_KEY
 from windtunnel.report.names import clean
@@ -191,8 +191,7 @@ def averages(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
     """
     wanted = list(metrics)
     for metric in wanted:
-        if metric not in results.metrics:
-            raise SpecError.unknown("--metric", metric, results.metrics)
+        checked_choice("--metric", metric, results.metrics)
     rows = {row["run_id"]: row for row in results.rows}
     places: dict[tuple[str, ...], dict[str, Any]] = {}
     for cell in results.manifest["grid"]:

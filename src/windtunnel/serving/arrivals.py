@@ -6,14 +6,14 @@ published workloads come out bit by bit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from operator import mul
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_count, checked_number
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Deterministic:
     rate: float
 
     def __post_init__(self) -> None:
-        _check("rate", self.rate)
+        checked_number("rate", self.rate, least=0)
 
     def arrivals(self, duration: float, seed: int = 0, start: float = 0.0) -> np.ndarray:
         """Return int(duration x rate) arrivals, shape (n,), s; the seed is not used.
@@ -59,7 +59,7 @@ class Deterministic:
         >>> Deterministic(2.0).arrivals(2.0)
         array([0. , 0.5, 1. , 1.5])
         """
-        _check("duration", duration)
+        checked_number("duration", duration, least=0)
         check_count(duration * self.rate)
         del seed
         count = int(duration * self.rate)
@@ -80,13 +80,14 @@ class Gamma:
     cv: float = 1.0
 
     def __post_init__(self) -> None:
-        _check("rate", self.rate)
-        if not 0 < self.cv <= _MOST_CV:
-            raise SpecError(
-                "cv",
-                f"found {quote(self.cv)}; expected > 0 (deterministic arrivals have cv 0) and "
-                f"<= {_MOST_CV:g}.",
-            )
+        checked_number("rate", self.rate, least=0)
+        checked_number(
+            "cv",
+            self.cv,
+            f"> 0 (deterministic arrivals have cv 0) and <= {_MOST_CV:g}",
+            above=0,
+            most=_MOST_CV,
+        )
 
     def arrivals(self, duration: float, seed: int = 0, start: float = 0.0) -> np.ndarray:
         """Return the arrivals before start + duration, shape (n,), s.
@@ -97,7 +98,7 @@ class Gamma:
         >>> len(Gamma(10.0, 5.0).arrivals(1000.0))
         9698
         """
-        _check("duration", duration)
+        checked_number("duration", duration, least=0)
         if self.rate == 0:
             return np.empty(0)
         check_count(duration * self.rate)
@@ -138,9 +139,8 @@ class MarkovModulated:
         if not self.sojourns or len(self.sojourns) != len(self.rates):
             raise SpecError("sojourns", "expected one mean time and one rate for each state.")
         for sojourn, rate in zip(self.sojourns, self.rates, strict=True):
-            _check("rates", rate)
-            if not 0 < sojourn < math.inf:
-                raise SpecError("sojourns", f"found {quote(sojourn)}; expected > 0.")
+            checked_number("rates", rate, least=0)
+            checked_number("sojourns", sojourn, above=0)
 
     @property
     def mean_rate(self) -> float:
@@ -153,7 +153,7 @@ class MarkovModulated:
         As in the source it is a number of requests, not a window of time: the last may come before
         or after start + duration.
         """
-        _check("duration", duration)
+        checked_number("duration", duration, least=0)
         check_count(duration * self.mean_rate)
         check_count(max(map(mul, self.sojourns, self.rates)))
         wanted = int(duration * self.mean_rate)
@@ -193,9 +193,8 @@ def model_rates(
     >>> model_rates(3, 8.0, "triangle_decay")
     array([4., 2., 2.])
     """
-    _check("total_rate", total_rate)
-    if num_models < 1:
-        raise SpecError("num_models", f"found {quote(num_models)}; expected >= 1.")
+    checked_number("total_rate", total_rate, least=0)
+    checked_count("num_models", num_models)
     index = np.arange(num_models)
     weights: np.ndarray
     if isinstance(shape, str):
@@ -232,12 +231,6 @@ def check_count(expected: float) -> None:
         raise SpecError("requests", message)
 
 
-def _check(name: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise SpecError(name, f"found {quote(value)}; expected a finite number >= 0.")
-
-
 def _legacy(seed: int) -> np.random.RandomState:
-    if not 0 <= seed < _SEEDS:
-        raise SpecError("seed", f"found {quote(seed)}; expected 0 to {_SEEDS - 1}.")
+    checked_number("seed", seed, f"0 to {_SEEDS - 1}", least=0, below=_SEEDS)
     return np.random.RandomState(seed)

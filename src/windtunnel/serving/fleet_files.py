@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windtunnel.checked import checked_choice, checked_count, checked_number
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving.llm_engine import LLM_DISPATCH
 from windtunnel.serving.llm_files import read_llm_model
-from windtunnel.serving.llm_numbers import amount, count, known_keys, needed
+from windtunnel.serving.llm_numbers import MOST, known_keys, needed
 from windtunnel.serving.request_traces import RequestTrace, read_requests
 from windtunnel.serving.search.fleet import LlmService
 from windtunnel.serving.workload_spec import WorkloadSpec, read_workload
@@ -67,8 +68,8 @@ def _service(name: str, given: Any, beside: Path) -> LlmService:
     if not isinstance(degrees, list):
         raise SpecError(f"{name}.tp", f"found {quote(degrees)}; expected a list of numbers.")
     for degree in degrees:
-        count(f"{name}.tp", degree)
-    slos = {k: amount(f"{name}.{k}", table[k], positive=True) for k in _SLOS if k in table}
+        checked_count(f"{name}.tp", degree, most=MOST)
+    slos = {k: checked_number(f"{name}.{k}", table[k], above=0) for k in _SLOS if k in table}
     file = beside / table["requests"]
     try:
         requests = read_requests(file)
@@ -77,11 +78,10 @@ def _service(name: str, given: Any, beside: Path) -> LlmService:
     if not isinstance(requests, RequestTrace) or not len(requests.prompt_tokens):
         raise TraceError(str(file), "requests with prompt and output tokens")
     if "rate" in table:
-        requests = requests.at_rate(amount(f"{name}.rate", table["rate"], positive=True))
+        requests = requests.at_rate(checked_number(f"{name}.rate", table["rate"], above=0))
     model = read_llm_model(beside / table["model"])
     rule = table.get("dispatch", "least_loaded")
-    if rule not in LLM_DISPATCH:
-        raise SpecError.unknown(f"{name}.dispatch", rule, LLM_DISPATCH)
+    checked_choice(f"{name}.dispatch", rule, LLM_DISPATCH)
     return LlmService(name, requests, model, tuple(degrees), rule, **slos)
 
 

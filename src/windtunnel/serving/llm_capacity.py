@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError
 from windtunnel.serving.fewest import fewest
 from windtunnel.serving.llm_engine import LLM_DISPATCH
 from windtunnel.serving.llm_limits import AT_MOST, Alone, Limits
-from windtunnel.serving.llm_numbers import count
 from windtunnel.serving.llm_simulate import MOST_REPLICAS, simulate_llm
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def llm_capacity(
             twice as many change nothing.
     """
     asked = _limits(limits)
-    count("max_replicas", max_replicas, most=MOST_REPLICAS)
+    checked_count("max_replicas", max_replicas, most=MOST_REPLICAS)
     asked.check_reachable(alone or Alone(requests), model)
     tried: dict[int, dict[str, float | None]] = {}
     met: dict[int, bool] = {}
@@ -143,8 +143,7 @@ class LlmSetup:
     dispatch: str = "least_loaded"
 
     def __post_init__(self) -> None:
-        if self.dispatch not in LLM_DISPATCH:
-            raise SpecError.unknown("dispatch", self.dispatch, LLM_DISPATCH)
+        checked_choice("dispatch", self.dispatch, LLM_DISPATCH)
 
     @property
     def title(self) -> str:
@@ -206,8 +205,7 @@ def llm_choices(
     Raises:
         SpecError: an unknown figure or order, or no set-up suffices.
     """
-    if cheapest not in CHEAPEST:
-        raise SpecError.unknown("cheapest", cheapest, CHEAPEST)
+    checked_choice("cheapest", cheapest, CHEAPEST)
     known = {"carbon": carbon is not None, "money": price is not None or tariff is not None}
     if not known.get(cheapest, True):
         raise SpecError("cheapest", f"found {cheapest!a} without a price of it; expected one.")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from windtunnel.checked import checked_count, checked_number
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.compiled import kernels
-from windtunnel.serving.llm_numbers import amount, count
+from windtunnel.serving.llm_numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,10 +119,10 @@ class LinearCost(Cost):
 
     def __post_init__(self) -> None:
         for name, value in zip(LINEAR, self.costs, strict=True):
-            amount(name, value)
+            checked_number(name, value, least=0)
         prefill = self.prefill_token_s + self.prefill_attention_s
         _check_free(self, prefills=prefill > 0)
-        count("tensor_parallel", self.tensor_parallel)
+        checked_count("tensor_parallel", self.tensor_parallel, most=MOST)
 
     @property
     def costs(self) -> tuple[Any, ...]:
@@ -175,9 +176,9 @@ class PiecewiseCost(Cost):
     tensor_parallel: int = 1
 
     def __post_init__(self) -> None:
-        count("tensor_parallel", self.tensor_parallel)
+        checked_count("tensor_parallel", self.tensor_parallel, most=MOST)
         for name in ("iteration_s", "decode_seq_s", "kv_token_s", "prefill_context_s"):
-            amount(name, getattr(self, name))
+            checked_number(name, getattr(self, name), least=0)
         if not self.decode_s:
             _check_free(self)
         for one in self.prefill_knots:
@@ -185,7 +186,7 @@ class PiecewiseCost(Cost):
                 raise SpecError("prefill_knots", f"found {quote(one)}; expected pairs [tokens, s].")
         ascending("prefill_knots", [one[0] for one in self.prefill_knots])
         for _, time in self.prefill_knots:
-            amount("prefill_knots", time, positive=True)
+            checked_number("prefill_knots", time, above=0)
         if self.decode_contexts or self.decode_batches or self.decode_s:
             self._check_grid()
 
@@ -201,7 +202,7 @@ class PiecewiseCost(Cost):
                 "(decode_batches) numbers.",
             )
         for time in (one for row in self.decode_s for one in row):
-            amount("decode_s", time, positive=True)
+            checked_number("decode_s", time, above=0)
 
     def _tables(self) -> dict[str, np.ndarray]:
         line = (self.iteration_s, self.decode_seq_s, self.kv_token_s, self.prefill_context_s)
@@ -222,12 +223,11 @@ def ascending(where: str, knots: Sequence[Any]) -> None:
     Raises:
         SpecError: they are fewer than two, no numbers >= 0, or not ascending.
     """
-    if len(knots) < _FEWEST:
-        raise SpecError(where, f"found {len(knots)}; expected at least {_FEWEST} knots.")
+    checked_number(where, len(knots), f"at least {_FEWEST} knots", least=_FEWEST)
     for before, knot in zip((None, *knots), (*knots, None), strict=True):
         if knot is None:
             break
-        amount(where, knot)
+        checked_number(where, knot, least=0)
         if before is not None and not before < knot:
             raise SpecError(where, f"found {quote(knot)} behind {quote(before)}; expected more.")
 
@@ -268,9 +268,9 @@ class RooflineCost(Cost):
     def __post_init__(self) -> None:
         rates = ("flops", "bandwidth", "flops_efficiency", "bandwidth_efficiency")
         for name in ("parameters", "weight_bytes", *rates):
-            amount(name, getattr(self, name), positive=True)
+            checked_number(name, getattr(self, name), above=0)
         for name in ("kv_bytes_per_token", "overhead_s"):
-            amount(name, getattr(self, name))
+            checked_number(name, getattr(self, name), least=0)
         check_links(self)
 
     def at_degree(self, tensor_parallel: int) -> Cost:
@@ -297,9 +297,9 @@ def check_links(cost: Any) -> None:
         SpecError: a value is wrong, or GPUs share layers over no link.
     """
     for name in ("layers", "hidden", "tensor_parallel"):
-        count(name, getattr(cost, name))
+        checked_count(name, getattr(cost, name), most=MOST)
     for name in ("activation_bytes", "link_bandwidth", "link_latency_s", "overhead_s"):
-        amount(name, getattr(cost, name))
+        checked_number(name, getattr(cost, name), least=0)
     if cost.tensor_parallel > 1 and cost.link_bandwidth == 0:
         raise SpecError("link_bandwidth", "is missing; tensor_parallel > 1 needs it, in bytes/s.")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.checked import checked_choice, checked_count, checked_number
 from windtunnel.errors import SpecError, quote
-from windtunnel.serving.llm_numbers import amount, count, flag
+from windtunnel.serving.llm_numbers import MOST, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,17 +62,15 @@ class Engine:
     affinity_slack: int = 8
 
     def __post_init__(self) -> None:
-        if self.scheduler not in SCHEDULERS:
-            raise SpecError.unknown("scheduler", self.scheduler, SCHEDULERS)
+        checked_choice("scheduler", self.scheduler, SCHEDULERS)
         for name in _COUNTS:
-            count(name, getattr(self, name))
+            checked_count(name, getattr(self, name), most=MOST)
         for name in ("prefix_caching", "reserve_prompt"):
             flag(name, getattr(self, name))
-        if amount("watermark", self.watermark) > 1:
-            raise SpecError("watermark", f"found {self.watermark!r}; expected 0 to 1.")
+        checked_number("watermark", self.watermark, "0 to 1", least=0, most=1)
         if self.reserve_tokens is not None:
-            count("reserve_tokens", self.reserve_tokens)
-        count("affinity_slack", self.affinity_slack, least=0)
+            checked_count("reserve_tokens", self.reserve_tokens, most=MOST)
+        checked_count("affinity_slack", self.affinity_slack, least=0, most=MOST)
         if self.scheduler != "vllm_v1" and self.prefix_caching:
             raise SpecError(
                 "prefix_caching", f"expected scheduler vllm_v1, not {self.scheduler}, with it."
@@ -100,7 +99,7 @@ class Power:
 
     def __post_init__(self) -> None:
         for name in ("idle_w", "prefill_w", "decode_w"):
-            amount(name, getattr(self, name))
+            checked_number(name, getattr(self, name), least=0)
 
 
 @dataclass(frozen=True)
@@ -130,13 +129,12 @@ class Split:
 
     def __post_init__(self) -> None:
         for name in ("prefill_replicas", "decode_replicas"):
-            count(name, getattr(self, name))
-        amount("kv_bytes_per_token", self.kv_bytes_per_token)
+            checked_count(name, getattr(self, name), most=MOST)
+        checked_number("kv_bytes_per_token", self.kv_bytes_per_token, least=0)
         if self.bandwidth != float("inf"):
-            amount("bandwidth", self.bandwidth, positive=True)
-        amount("latency_s", self.latency_s)
-        if self.decode_dispatch not in LLM_DISPATCH:
-            raise SpecError.unknown("decode_dispatch", self.decode_dispatch, LLM_DISPATCH)
+            checked_number("bandwidth", self.bandwidth, above=0)
+        checked_number("latency_s", self.latency_s, least=0)
+        checked_choice("decode_dispatch", self.decode_dispatch, LLM_DISPATCH)
 
     def engines(self, engine: Engine) -> tuple[Engine, Engine]:
         """Return the engines of both pools.

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost, PiecewiseCost, RooflineCost
 from windtunnel.serving.llm_engine import ENGINE_KEYS, Engine, Power, Split
@@ -81,8 +82,7 @@ def _table_of(path: str | Path) -> dict[str, Any]:
         shared = {key: value for key, value in data.items() if key not in models}
         data = {**shared, **data[chosen or models[0]]}
     for key in data:
-        if key not in _TOP:
-            raise SpecError.unknown(f"{path}: key", key, _TOP)
+        checked_choice(f"{path}: key", key, _TOP)
     return data
 
 

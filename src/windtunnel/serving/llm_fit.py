@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.checked import checked_choice, checked_number
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost, PiecewiseCost
 from windtunnel.serving.llm_measured import Iterations, read_iterations
 from windtunnel.serving.llm_model import LlmModel
@@ -129,12 +130,10 @@ def fit_llms(
         SpecError: an unknown form or weights, or a part outside 0 .. 1.
         OSError: the file cannot be read.
     """
-    if form not in FIT_FORMS:
-        raise SpecError.unknown("form", form, FIT_FORMS)
-    if weights not in FIT_WEIGHTS:
-        raise SpecError.unknown("weights", weights, FIT_WEIGHTS)
-    if held_back is not None and not 0 < held_back < 1:
-        raise SpecError("held_back", f"found {quote(held_back)}; expected a part, 0 < F < 1.")
+    checked_choice("form", form, FIT_FORMS)
+    checked_choice("weights", weights, FIT_WEIGHTS)
+    if held_back is not None:
+        checked_number("held_back", held_back, "a part, 0 < F < 1", above=0, below=1)
     fits = {}
     for name, rows in read_iterations(path).items():
         try:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving.llm_costs import Cost, all_reduces, check_links
-from windtunnel.serving.llm_numbers import amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,7 @@ class LayersCost(Cost):
         if not isinstance(self.per_layer, dict):
             raise SpecError("per_layer", f"found {quote(self.per_layer)}; expected a table.")
         for name, times in self.per_layer.items():
-            amount(f"per_layer.{name}", times)
+            checked_number(f"per_layer.{name}", times, least=0)
         check_links(self)
         self.kernel  # noqa: B018 - the tables are read now, so that what is wrong is raised now
 
@@ -138,8 +138,7 @@ def _sum(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weighted sum of curves as one; beyond its last knot it goes on as they do."""
     for name in times:
-        if name not in curves:
-            raise SpecError.unknown(where, name, curves)
+        checked_choice(where, name, curves)
     if not times:
         return np.zeros(1), np.zeros(1)
     knots = np.unique(np.concatenate([curves[name][0] for name in times]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.llm_costs import LinearCost, RooflineCost
 from windtunnel.serving.llm_engine import UNIT_TOKENS
@@ -53,8 +54,7 @@ class Limits:
         if not self.bounds:
             raise SpecError("limits", "expected a limit at least.")
         for name, bound in self.bounds.items():
-            if name not in (*AT_MOST, *AT_LEAST):
-                raise SpecError.unknown("limits", name, (*AT_MOST, *AT_LEAST))
+            checked_choice("limits", name, (*AT_MOST, *AT_LEAST))
             number = isinstance(bound, int | float) and not isinstance(bound, bool)
             if not number or not 0 < bound < math.inf:
                 where = name.partition("_")[2] if name in AT_MOST else name

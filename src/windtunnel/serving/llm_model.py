@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from windtunnel.checked import checked_count
 from windtunnel.errors import SpecError
 from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost
 from windtunnel.serving.llm_engine import Engine
-from windtunnel.serving.llm_numbers import count
+from windtunnel.serving.llm_numbers import MOST
 
 if TYPE_CHECKING:
     from windtunnel.serving.llm_engine import Power, Split
@@ -75,10 +76,10 @@ class LlmModel:
         if self.gpus is None:
             stages = self.engine.stages if self.engine else 1
             object.__setattr__(self, "gpus", self.cost.tensor_parallel * stages)
-        count("gpus", self.gpus)
-        count("max_batch", self.max_batch)
+        checked_count("gpus", self.gpus, most=MOST)
+        checked_count("max_batch", self.max_batch, most=MOST)
         if self.kv_limit is not None:
-            count("kv_limit", self.kv_limit)
+            checked_count("kv_limit", self.kv_limit, most=MOST)
         elif self.engine is None:
             raise SpecError("kv_limit", "is missing; without an [engine] it is needed.")
         if self.split is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError, quote
 from windtunnel.quantiles import quantiles
 
@@ -40,9 +41,9 @@ def check_prices(**prices: float | Intensity | None) -> None:
     from windtunnel.characterize.cost import MOST_PRICE
 
     for name, value in prices.items():
-        if isinstance(value, int | float) and not 0 <= value <= MOST_PRICE:
-            expected = f"expected a number from 0 to {MOST_PRICE:g}."
-            raise SpecError(name, f"found {quote(value)}; {expected}")
+        if isinstance(value, int | float):
+            words = f"a number from 0 to {MOST_PRICE:g}"
+            checked_number(name, value, words, least=0, most=MOST_PRICE)
 
 
 def latencies(requests: RequestTrace, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError
 from windtunnel.serving.compiled import kernels
 from windtunnel.serving.llm_engine import LLM_DISPATCH, SCHEDULERS, UNIT_TOKENS
-from windtunnel.serving.llm_numbers import count
 from windtunnel.serving.llm_outcome import LlmOutcome
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def simulate_llm(
     Raises:
         SpecError: no tokens in the trace, no requests, a wrong setting, or an iteration is free.
     """
-    if dispatch not in LLM_DISPATCH:
-        raise SpecError.unknown("dispatch", dispatch, LLM_DISPATCH)
-    count("replicas", replicas, most=MOST_REPLICAS)
+    checked_choice("dispatch", dispatch, LLM_DISPATCH)
+    checked_count("replicas", replicas, most=MOST_REPLICAS)
     served = len(requests.arrival)
     if not served or len(requests.prompt_tokens) != served or len(requests.output_tokens) != served:
         raise SpecError(requests.name, "has no requests with prompt and output tokens.")

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 from windtunnel.serving.llm_engine import ENGINE_KEYS
 from windtunnel.serving.llm_simulate import simulate_llm
@@ -96,8 +97,7 @@ def _axes(
     over: Mapping[str, Sequence[float]] | None,
 ) -> list[tuple[str, Sequence[float | None]]]:
     for axis, values in (over or {}).items():
-        if axis not in LLM_AXES:
-            raise SpecError.unknown("over", axis, LLM_AXES)
+        checked_choice("over", axis, LLM_AXES)
         if not values:
             raise SpecError("over", f"expected values of {axis}.")
     return list(over.items()) if over else [("", (None,))]

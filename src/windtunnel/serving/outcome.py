@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError, quote
 from windtunnel.quantiles import quantiles
 
@@ -81,8 +82,7 @@ class ServingOutcome:
         Raises:
             SpecError: nothing would be left, or the time is negative.
         """
-        if not 0 <= warm_up < math.inf:
-            raise SpecError("warm_up", f"found {quote(warm_up)}; expected seconds >= 0.")
+        checked_number("warm_up", warm_up, "seconds >= 0", least=0)
         count, span = len(self.workload), self.workload.span
         if warm_up == 0 or count == 0:
             return slice(0, count)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_choice, checked_number
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,7 @@ class Overheads:
 
     def __post_init__(self) -> None:
         for name in ("by_stage", "fixed"):
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise SpecError(name, f"found {quote(value)}; expected a finite number >= 0.")
+            checked_number(name, getattr(self, name), least=0)
 
     def stage_times(self, latency: np.ndarray) -> np.ndarray:
         """Return the time of each stage, shape (pp,), s, from profiled latencies."""
@@ -45,6 +42,5 @@ def as_overheads(value: Overheads | str) -> Overheads:
     """
     if isinstance(value, Overheads):
         return value
-    if value not in OVERHEADS:
-        raise SpecError.unknown("overheads", value, OVERHEADS)
+    checked_choice("overheads", value, OVERHEADS)
     return OVERHEADS[value]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +46,9 @@ def partition_layers(costs: Sequence[float], stages: int) -> Partition:
     layers = np.asarray(costs, dtype=float)
     if layers.ndim != 1 or not (np.isfinite(layers) & (layers >= 0)).all():
         raise SpecError("costs", "expected finite numbers >= 0, one a layer.")
-    if not 1 <= stages <= len(layers):
-        raise SpecError(
-            "stages", f"found {quote(stages)}; expected 1 to {len(layers)}, the number of layers."
-        )
+    checked_number(
+        "stages", stages, f"1 to {len(layers)}, the number of layers", least=1, most=len(layers)
+    )
     until = [0.0, *np.cumsum(layers).tolist()]
     count = len(layers)
     slowest = np.full((stages + 1, count + 1), np.inf)

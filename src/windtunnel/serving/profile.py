@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving.parallel import Parallel
 
@@ -59,8 +60,7 @@ class Profile:
         Raises:
             SpecError: it does not; the nearest is suggested.
         """
-        if model not in self.models:
-            raise SpecError.unknown(path, model, self.models)
+        checked_choice(path, model, self.models)
 
     def configurations(self, model: str) -> tuple[Parallel, ...]:
         """Return the configurations that a model was profiled on, in the profile's order."""

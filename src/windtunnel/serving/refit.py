@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_count, checked_number
+from windtunnel.errors import SpecError
 from windtunnel.serving.arrivals import Gamma, check_count
 from windtunnel.serving.workload import Workload, merge
 
@@ -49,8 +50,7 @@ def map_functions(num_functions: int, num_models: int, mapping: str = "stripe") 
     >>> map_functions(5, 2, "round_robin")
     array([0, 0, 0, 1, 1])
     """
-    if num_models < 1:
-        raise SpecError("models", f"found {quote(num_models)}; expected >= 1.")
+    checked_count("models", num_models)
     index = np.arange(num_functions)
     if mapping == "stripe":
         return index % num_models
@@ -210,9 +210,6 @@ def _slo_by_model(workload: Workload) -> list[float]:
 
 
 def _check_scales(window: float, duration: float, rate_scale: float, cv_scale: float) -> None:
-    positive = (("window", window), ("duration", duration), ("cv_scale", cv_scale))
-    for name, value in positive:
-        if not 0 < value < math.inf:
-            raise SpecError(name, f"found {quote(value)}; expected a finite number > 0.")
-    if not 0 <= rate_scale < math.inf:
-        raise SpecError("rate_scale", f"found {quote(rate_scale)}; expected >= 0.")
+    for name, value in (("window", window), ("duration", duration), ("cv_scale", cv_scale)):
+        checked_number(name, value, above=0)
+    checked_number("rate_scale", rate_scale, least=0)

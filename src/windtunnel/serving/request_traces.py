@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.checked import checked_number
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving import token_formats
 from windtunnel.serving.text_files import (
     GZIP,
@@ -148,8 +149,7 @@ class RequestTrace:
         Raises:
             SpecError: the factor is not a finite number > 0.
         """
-        if not 0 < factor < math.inf:
-            raise SpecError("factor", f"found {quote(factor)}; expected a finite number > 0.")
+        checked_number("factor", factor, above=0)
         with np.errstate(over="ignore"):  # what is too late is refused as any such time
             return replace(self, arrival=self.arrival / factor)
 
@@ -175,8 +175,7 @@ class RequestTrace:
         Raises:
             SpecError: the rate is not a finite number > 0, or all come at time 0.
         """
-        if not 0 < rate < math.inf:
-            raise SpecError("rate", f"found {quote(rate)}; expected a finite number > 0.")
+        checked_number("rate", rate, above=0)
         span = float(self.arrival[-1]) if len(self) else 0.0
         if span == 0:
             raise SpecError(self.name, "has no two requests at different times.")

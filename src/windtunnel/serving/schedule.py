@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.compiled import tables
 from windtunnel.serving.outcome import ServingOutcome
@@ -73,8 +74,7 @@ def segments(workload: Workload, length: float) -> list[slice]:
     Raises:
         SpecError: the length is not positive.
     """
-    if not 0 < length < math.inf:
-        raise SpecError("length", f"found {quote(length)}; expected seconds > 0.")
+    checked_number("length", length, "seconds > 0", above=0)
     cuts, first = [], 0
     while first < len(workload):
         end = int(np.searchsorted(workload.arrival, workload.arrival[first] + length, "right"))
@@ -115,8 +115,7 @@ def simulate_schedule(
     ``segment``, ``first_gpu``, ``gpus``, when its GPUs had ``drained`` and when it was ``loaded``.
     """
     costs = as_overheads(overheads)
-    if dispatch not in DISPATCH:
-        raise SpecError.unknown("dispatch", dispatch, DISPATCH)
+    checked_choice("dispatch", dispatch, DISPATCH)
     edges = np.searchsorted(workload.arrival, [-math.inf, *schedule.starts[1:], math.inf]).tolist()
     parts: list[ServingOutcome] = []
     loading: list[dict[str, float]] = []

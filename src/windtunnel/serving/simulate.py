@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_choice, checked_count
+from windtunnel.errors import SpecError
 from windtunnel.serving.compiled import Tables, kernels, tables
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads, as_overheads
@@ -93,8 +94,7 @@ def simulate(
         InfeasibleError: a group's models need more memory than the budget.
     """
     costs = as_overheads(overheads)
-    if dispatch not in DISPATCH:
-        raise SpecError.unknown("dispatch", dispatch, DISPATCH)
+    checked_choice("dispatch", dispatch, DISPATCH)
     placement.check(workload.models, profile, mem_budget)
     arrays = tables(placement, workload.models, profile, costs)
     clocks = np.full(arrays.clock_start[-1], -math.inf)
@@ -197,8 +197,7 @@ def simulate_batches(
         InfeasibleError: a group's models need more memory than the budget.
     """
     costs = as_overheads(overheads)
-    if max_batch < 1:
-        raise SpecError("max_batch", f"found {quote(max_batch)}; expected >= 1.")
+    checked_count("max_batch", max_batch)
     placement.check(workload.models, profile, mem_budget)
     arrays = tables(placement, workload.models, profile, costs)
     keys = _pairs(placement, workload, arrays)

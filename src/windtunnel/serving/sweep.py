@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving.placement import MEM_BUDGET, Placement
 from windtunnel.serving.search.policies import REFINE, named_policy, search
@@ -137,8 +138,7 @@ def _points(
             named_policy(asked)
     points = []
     for axis, values in over.items():
-        if axis not in AXES:
-            raise SpecError.unknown("over", axis, AXES)
+        checked_choice("over", axis, AXES)
         if axis in _DRAWN and spec.requests is not None:
             raise SpecError("over", f"recorded requests have their own {axis}; change compress.")
         if not values:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_count, checked_number
+from windtunnel.errors import SpecError
 from windtunnel.serving.arrivals import Deterministic, Gamma, check_count, model_rates
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Workload:
 
     def compress(self, factor: float) -> Workload:
         """Return the requests ``factor`` times as fast: time runs from the first arrival."""
-        _positive("factor", factor)
+        checked_number("factor", factor, above=0)
         if not len(self) or factor == 1:  # not even rounded
             return self
         start = self.arrival[0]
@@ -104,14 +105,12 @@ class Workload:
         Raises:
             SpecError: the share is not in [0, 1].
         """
-        if not 0 <= share <= 1:
-            raise SpecError("share", f"found {quote(share)}; expected 0 to 1.")
+        checked_number("share", share, "0 to 1", least=0, most=1)
         return self.rows(np.random.default_rng(seed).random(len(self)) < share)
 
     def repeat(self, times: int) -> Workload:
         """Return each request ``times`` times, at its own instant."""
-        if times < 1:
-            raise SpecError("times", f"found {quote(times)}; expected a whole number >= 1.")
+        checked_count("times", times)
         check_count(float(len(self)) * times)
         return self.rows(np.repeat(np.arange(len(self)), times))
 
@@ -168,7 +167,7 @@ def slos(models: Sequence[str], profile: Profile, scale: float | None) -> np.nda
     """
     if scale is None:
         return np.full(len(models), math.inf)
-    _positive("slo_scale", scale)
+    checked_number("slo_scale", scale, above=0)
     return np.array([scale * profile.latency(model) for model in models])
 
 
@@ -202,8 +201,7 @@ def generate(
     >>> len(generate(["small"], duration=1000.0, rate=10.0))
     10086
     """
-    if not 0 < duration < math.inf:
-        raise SpecError("duration", f"found {quote(duration)}; expected > 0.")
+    checked_number("duration", duration, above=0)
     if processes is None:
         if rate is None:
             raise SpecError("rate", "expected requests per second, or arrival processes.")
@@ -216,8 +214,3 @@ def generate(
         drawn.append(process.arrivals(duration, seed + i))
         check_count(sum(map(len, drawn)))
     return merge(models, drawn, slo)
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise SpecError(name, f"found {quote(value)}; expected a finite number > 0.")

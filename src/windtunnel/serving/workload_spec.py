@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates
 from windtunnel.serving.profile import Profile, read_profile
@@ -106,8 +107,7 @@ class WorkloadSpec:
         types = self.models or profile.models
         for model in types:
             profile.check_model(model, "models")
-        if self.num_models < 0:
-            raise SpecError("num_models", f"found {quote(self.num_models)}; expected >= 0.")
+        checked_count("num_models", self.num_models, least=0)
         models = [types[i % len(types)] for i in range(self.num_models or len(types))]
         slo = slos(models, profile, self.slo_scale).tolist()
         drawn = self._drawn(models, slo) if self.requests is None else self._recorded(models, slo)
@@ -124,8 +124,7 @@ class WorkloadSpec:
         )
 
     def _process(self, rate: float) -> ArrivalProcess:
-        if self.arrivals not in ARRIVALS:
-            raise SpecError.unknown("arrivals", self.arrivals, ARRIVALS)
+        checked_choice("arrivals", self.arrivals, ARRIVALS)
         if self.arrivals == "mmpp":
             # Checks the states, whose intensities become rates with this mean.
             states = MarkovModulated(self.sojourns, self.intensities)
@@ -205,5 +204,4 @@ def read_workload(path: str | Path) -> WorkloadSpec:
 
 def _check_name(path: str, name: str) -> None:
     known = [field.name for field in fields(WorkloadSpec)]
-    if name not in known:
-        raise SpecError.unknown(path, name, known)
+    checked_choice(path, name, known)

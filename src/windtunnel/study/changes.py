@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError
 from windtunnel.policies.slurm.policy import Slurm
@@ -130,8 +131,7 @@ def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:
     Raises:
         SpecError: ``part`` is out of range.
     """
-    if not 0 < part < 1:
-        raise SpecError("--share", f"found {part:g}; expected a part of a GPU, such as 0.5.")
+    checked_number("--share", part, "a part of a GPU, such as 0.5", above=0, below=1)
     gpus = numbers(jobs, "num_gpus")
     single = gpus == 1
     return with_numbers(jobs, "num_gpus", np.where(single, part, gpus)), int(single.sum())
@@ -165,6 +165,5 @@ def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
     Raises:
         SpecError: ``slack`` is below 1: jobs would be cut.
     """
-    if not 1 <= slack < float("inf"):
-        raise SpecError("--limits", f"found {slack:g}; expected 1 (exact) or more.")
+    checked_number("--limits", slack, "1 (exact) or more", least=1)
     return with_numbers(jobs, "estimate", numbers(jobs, "duration") * slack)

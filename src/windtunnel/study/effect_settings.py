@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors import resolve_predictor
@@ -117,8 +118,7 @@ def checked_numbers(where: str, values: Sequence[float], *, least: int) -> list[
         SpecError: one is not above 0 or comes twice, or there are fewer than ``least``.
     """
     for value in values:
-        if not 0 < value < float("inf"):
-            raise SpecError(where, f"found {value!r}; expected numbers above 0.")
+        checked_number(where, value, "numbers above 0", above=0)
     if len(values) < least or len(set(values)) < len(values):
         raise SpecError(where, f"found {list(values)}; expected {least} or more, each once.")
     return [float(value) for value in values]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.cluster.devices import CORE_UNITS, device_nodes
 from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
 from windtunnel.placements import (
@@ -440,9 +441,7 @@ def _penalties(given: float | Mapping[str, float] | None) -> dict[str, float]:
         return {}
     by_model = dict(given) if isinstance(given, Mapping) else {"": given}
     for name, value in by_model.items():
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            path = f"penalty.{name}" if name else "penalty"
-            raise SpecError(path, f"found {quote(value)}; expected seconds >= 0.")
+        checked_number(f"penalty.{name}".rstrip("."), value, "seconds >= 0", least=0)
     return {name: float(value) for name, value in by_model.items()}
 
 

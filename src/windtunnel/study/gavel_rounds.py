@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
@@ -363,8 +364,7 @@ def _entities(
 ) -> tuple[tuple[Entity, ...], np.ndarray]:
     """Return the tenants in order of their names, and each job's."""
     where = f"policy {policy.label}"
-    if policy.entities_by not in table.column_names:
-        raise SpecError.unknown(f"{where}: by", policy.entities_by, table.column_names)
+    checked_choice(f"{where}: by", policy.entities_by, table.column_names)
     names = [str(name) for name in table[policy.entities_by].to_pylist()]
     known = sorted(set(names))
     weights = policy.weights or (1.0,) * len(known)

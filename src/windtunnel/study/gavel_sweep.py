@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel import __version__
+from windtunnel.checked import checked_number
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
@@ -105,8 +106,7 @@ def rate_sweep(
     """
     chosen = options or SweepOptions()
     for rate in rates:
-        if not 0 < rate < math.inf:
-            raise SpecError("rates", f"found {rate:g}; expected jobs per hour > 0.")
+        checked_number("rates", rate, "jobs per hour > 0", above=0)
     fly = partial(_continuous, options=chosen)
     rows = _swept(policies, ("rate", rates), seeds, fly, _Kept(kept, chosen), on_done)
     return pa.Table.from_pylist(rows, schema=_RATE_SCHEMA)

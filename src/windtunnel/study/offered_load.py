@@ -8,12 +8,12 @@ changes the load and leaves everything else about the jobs as it is.)
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import with_numbers
@@ -62,8 +62,7 @@ def at_load(jobs: pa.Table, natural: float, load: float, flown: np.ndarray) -> p
     Raises:
         SpecError: the load is no number above 0.
     """
-    if not 0 < load < math.inf:
-        raise SpecError("loads", f"found {load!r}; expected numbers above 0, such as 0.9.")
+    checked_number("loads", load, "numbers above 0, such as 0.9", above=0)
     submit = numbers(jobs, "submit_time")
     first = float(submit[flown].min())
     stretched = first + (submit - first) * (natural / load)

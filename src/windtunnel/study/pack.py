@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel import schema
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.cluster.devices import MILLI, DeviceNode, device_nodes
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
@@ -366,12 +367,9 @@ def _check(placements: list[str], options: PackOptions) -> None:
         scored_placement(name)
     if not placements or len(set(placements)) < len(placements):
         raise SpecError("placements", f"found {placements}; expected at least one, each once")
-    if options.incomplete not in UNFIT:
-        raise SpecError.unknown("incomplete", options.incomplete, UNFIT)
-    if options.node_order not in NODE_ORDERS:
-        raise SpecError.unknown("node_order", options.node_order, NODE_ORDERS)
-    if not 0 < options.target <= 100:  # noqa: PLR2004 - nobody fills a cluster a hundred times
-        raise SpecError("target", f"found {options.target}; expected a share of 0 to 100, as 1.3")
+    checked_choice("incomplete", options.incomplete, UNFIT)
+    checked_choice("node_order", options.node_order, NODE_ORDERS)
+    checked_number("target", options.target, "a share of 0 to 100, as 1.3", above=0, most=100)
 
 
 def _left_out(spec: ClusterSpec, nodes: Sequence[DeviceNode]) -> list[str]:

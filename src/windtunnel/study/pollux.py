@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.policies.pollux.clock import ElasticJob
 from windtunnel.policies.pollux.in_ticks import PROGRAM, run_in_ticks
@@ -86,8 +87,7 @@ def _machines(
     by_type = read_profiles_by_type(folder)
     for kind in dict.fromkeys(kinds):
         own = {size for size, other in zip(sizes, kinds, strict=True) if other == kind}
-        if kind not in by_type:
-            raise SpecError.unknown("GPU type", kind, list(by_type))
+        checked_choice("GPU type", kind, by_type)
         if len(own) != 1 or own.pop().bit_count() != 1:
             message = f"the nodes of {quote(kind)} need one size each, 1, 2, 4, 8 ... GPUs."
             raise SpecError("cluster", message)

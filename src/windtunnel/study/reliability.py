@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import msgspec
 import numpy as np
 
+from windtunnel.checked import checked_choice, checked_count
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions import CapacityChange
 from windtunnel.sim.disruptions import closed_forms as theory
@@ -244,14 +245,12 @@ def plan_reliability(
 
 
 def _check(goal: tuple[str, float] | None, repeats: int) -> None:
-    if repeats < 1:
-        raise SpecError("repeats", f"found {repeats}; expected 1 or more.")
+    checked_count("repeats", repeats)
     if goal is None:
         return
     name, value = goal
     most = {"ettr": 1.0, "deadline": math.inf}
-    if name not in most:
-        raise SpecError.unknown("goal", name, most)
+    checked_choice("goal", name, most)
     if not 0 < value < most[name]:
         expected = "a share between 0 and 1" if name == "ettr" else "seconds above 0"
         raise SpecError(f"--{name}", f"found {value:g}; expected {expected}.")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError
+from windtunnel.checked import checked_choice, checked_count, checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,12 +116,9 @@ def bootstrap(
 
 
 def _check(confidence: float, resamples: int, method: str) -> None:
-    if not 0 < confidence < 1:
-        raise SpecError("confidence", f"found {confidence!r}; expected a number between 0 and 1.")
-    if resamples < 1:
-        raise SpecError("resamples", f"found {resamples}; expected at least 1.")
-    if method not in METHODS:
-        raise SpecError.unknown("method", method, METHODS)
+    checked_number("confidence", confidence, "a number between 0 and 1", above=0, below=1)
+    checked_count("resamples", resamples)
+    checked_choice("method", method, METHODS)
 
 
 def _resampled(

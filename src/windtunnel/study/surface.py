@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, WindtunnelError, quote
 from windtunnel.policies import resolve_policy
 from windtunnel.quantiles import quantiles
@@ -102,8 +103,7 @@ class Surface:
             if not sign:
                 expected = "nodes=56..96/4,policy=fifo,sjf"
                 raise SpecError("--surface", f"found {quote(part)}; expected such as {expected}.")
-            if name not in known:
-                raise SpecError.unknown("--surface", name, known)
+            checked_choice("--surface", name, known)
             if name in axes:
                 raise SpecError("--surface", f"names {name} twice; name it once.")
             axes[name] = _values(name, values)

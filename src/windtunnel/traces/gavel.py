@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.checked import checked_count, checked_number
+from windtunnel.errors import TraceError
 from windtunnel.schema import conform
 from windtunnel.throughput.measured import (
     REFERENCE_TYPE,
@@ -202,12 +203,9 @@ def generate_gavel(
     Raises:
         SpecError: an option is out of range.
     """
-    if not isinstance(jobs, int) or isinstance(jobs, bool) or not 1 <= jobs <= _MAX_JOBS:
-        raise SpecError("jobs", f"expected a whole number 1..{_MAX_JOBS}, not {quote(jobs)}.")
-    if not isinstance(gap, int | float) or not math.isfinite(gap) or gap < 0:
-        raise SpecError("gap", f"expected a finite number of seconds >= 0, not {quote(gap)}.")
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
+    checked_count("jobs", jobs, f"a whole number 1..{_MAX_JOBS}", most=_MAX_JOBS)
+    checked_number("gap", gap, "a finite number of seconds >= 0", least=0)
+    checked_count("seed", seed, least=0, most=math.inf)
     ways = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos}
     ways["whole_steps"] = whole_steps
     drawn = list(_drawn(jobs, gap, seed, **ways))

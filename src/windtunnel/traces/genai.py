@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_number
 from windtunnel.traces.layout import Layout, Rows, clock, number, seconds, text, words
 
 _STATUS = {
@@ -53,8 +53,7 @@ def read_genai(rows: Rows, *, gpus: float = 1.0) -> None:
         rows: the file's.
         gpus: GPUs that a request takes: the file does not say.
     """
-    if not 0 < gpus < np.inf:
-        raise SpecError("gpus", f"found {quote(gpus)}; expected a number above 0")
+    checked_number("gpus", gpus, "a number above 0", above=0)
     rows["job_id"] = rows.numbered("genai")
     rows["num_gpus"] = pa.array(np.full(rows.count, float(gpus)))
     rows["num_tasks"] = rows.ones()

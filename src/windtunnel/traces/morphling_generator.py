@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_count, checked_number
 
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
@@ -44,15 +44,12 @@ def generate_morphling(
     Raises:
         SpecError: an option is out of range.
     """
-    if not 1 <= jobs <= _MOST_JOBS:
-        raise SpecError("jobs", f"expected a whole number 1..{_MOST_JOBS}, not {quote(jobs)}.")
-    if not (math.isfinite(load) and load > 0):
-        raise SpecError("load", f"expected a number > 0, not {quote(load)}.")
+    checked_count("jobs", jobs, f"a whole number 1..{_MOST_JOBS}", most=_MOST_JOBS)
+    checked_number("load", load, above=0)
     for name, share in (("llama", llama), ("guaranteed", guaranteed)):
-        if share is not None and not 0 <= share <= 1:
-            raise SpecError(name, f"expected a share from 0 to 1, not {quote(share)}.")
-    if seed < 0:
-        raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
+        if share is not None:
+            checked_number(name, share, "a share from 0 to 1", least=0, most=1)
+    checked_count("seed", seed, least=0, most=math.inf)
     table = published.jobs
     rng = np.random.default_rng(seed)
     is_llama = np.array([name.startswith("llama") for name in table["template"].to_pylist()])

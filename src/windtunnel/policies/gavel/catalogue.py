@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.policies.gavel import closed_forms, fairness, queues, totals
 from windtunnel.policies.gavel.allocation import Allocation, Asked, allocation_of
@@ -96,14 +97,12 @@ def allocate(
     >>> allocate("isolated", {"cluster": {"v100": 1, "k80": 1}, "jobs": jobs}).throughputs
     {0: 2.5, 1: 2.5}
     """
-    if policy not in POLICIES:
-        raise SpecError.unknown("policy", str(policy), POLICIES)
+    checked_choice("policy", policy, POLICIES)
     entry = POLICIES[policy]
-    _check_choice("choice", choice, ("vertex", "centre"))
-    _check_choice("gangs", gangs, ("fractional", "whole"))
-    _check_choice("on_infeasible_slo", on_infeasible_slo, ("raise", "drop"))
-    if not isinstance(alpha, int | float) or not 0 < alpha <= 1:
-        raise SpecError("alpha", f"expected a number > 0 and <= 1, not {quote(alpha)}.")
+    checked_choice("choice", choice, ("vertex", "centre"))
+    checked_choice("gangs", gangs, ("fractional", "whole"))
+    checked_choice("on_infeasible_slo", on_infeasible_slo, ("raise", "drop"))
+    checked_number("alpha", alpha, above=0, most=1)
     if not isinstance(seed, int):
         raise SpecError("seed", f"expected a whole number, not {quote(seed)}.")
     if not isinstance(previous, Allocation | None):
@@ -130,11 +129,6 @@ def allocate(
     if partitions == 1:
         return entry.compute(problem, asked)
     return solve_in_parts(problem, lambda part: entry.compute(part, asked), asked, partitions)
-
-
-def _check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SpecError.unknown(option, str(value), known)
 
 
 def _isolated(instance: Instance, asked: Asked) -> Allocation:

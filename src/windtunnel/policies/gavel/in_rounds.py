@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from windtunnel.checked import checked_choice, checked_number
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
 from windtunnel.policies.filling import checked_fill
@@ -71,16 +72,14 @@ class GavelPolicy(Described):
             raise SpecError.unknown("policy", f"{PREFIX}{allocation}", _names())
         words = {"mechanism": mechanism, "inner": inner, "choice": choice}
         for (name, word), known in zip(words.items(), (MECHANISMS, INNER, CHOICES), strict=True):
-            if word not in known:
-                raise SpecError.unknown(f"{where}: {name}", str(word), known)
+            checked_choice(f"{where}: {name}", word, known)
         if choice == "centre" and not POLICIES[allocation].leaves_open:
             raise SpecError(
                 f"{where}: choice", "only programs that do not know speeds have a centre."
             )
         _check_parts(where, allocation, partitions, alpha)
         for name, value in (("round", round), ("gap", gap)):
-            if not 0 < value < float("inf"):
-                raise SpecError(f"{where}: {name}", f"found {value:g}; expected seconds > 0.")
+            checked_number(f"{where}: {name}", value, "seconds > 0", above=0)
         for name, values in (("prices", prices), ("weights", weights)):
             if any(not 0 < value < float("inf") for value in values):
                 raise SpecError(f"{where}: {name}", f"found {values}; expected numbers > 0.")
@@ -114,8 +113,7 @@ def _check_parts(where: str, allocation: str, partitions: float, alpha: float) -
     """
     if not 1 <= partitions < float("inf") or partitions != int(partitions):
         raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
-    if not 0 < alpha <= 1:
-        raise SpecError(f"{where}: alpha", f"found {alpha:g}; expected a number > 0 and <= 1.")
+    checked_number(f"{where}: alpha", alpha, "a number > 0 and <= 1", above=0, most=1)
     if alpha != 1 and allocation != "allox":
         raise SpecError(f"{where}: alpha", "only allox looks at a part of the jobs.")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import InfeasibleError, SpecError, nearest, quote
 
 if TYPE_CHECKING:
@@ -233,8 +234,7 @@ def with_costs(instance: Instance, costs: Mapping[str, float]) -> Instance:
         raise SpecError("instance_costs", f"expected a mapping, not {quote(costs)}.")
     values = instance.costs.copy()
     for name, price in costs.items():
-        if name not in instance.gpu_types:
-            raise SpecError.unknown("instance_costs", str(name), instance.gpu_types)
+        checked_choice("instance_costs", name, instance.gpu_types)
         where = f"instance_costs.{name}"
         values[instance.gpu_types.index(name)] = _number(price, where, above=0)
     return replace(instance, costs=values)
@@ -337,8 +337,7 @@ def _entities(entries: Iterable[Any]) -> tuple[Entity, ...]:
         if any(entity.id == entry["id"] for entity in entities):
             raise SpecError(where, f"the id {quote(entry['id'])} appears twice.")
         rule = str(entry.get("policy", "fairness"))
-        if rule not in {"fairness", "fifo"}:
-            raise SpecError.unknown(f"{where}.policy", rule, ("fairness", "fifo"))
+        checked_choice(f"{where}.policy", rule, ("fairness", "fifo"))
         weight = _number(entry.get("weight", 1.0), f"{where}.weight", above=0)
         entities.append(Entity(entry["id"], weight, rule))
     return tuple(entities)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.instance import as_instance
 
@@ -39,8 +40,7 @@ def instance_of(
     """
     cluster = source.get("cluster") or {}
     for name in cluster:
-        if name not in table.gpu_types:
-            raise SpecError.unknown(f"instance.cluster.{name}", str(name), table.gpu_types)
+        checked_choice(f"instance.cluster.{name}", name, table.gpu_types)
     jobs = list(source.get("jobs") or ())
     kinds = [_job_type(job, row, table) for row, job in enumerate(jobs)]
     filled = [

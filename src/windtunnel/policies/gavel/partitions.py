@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.checked import checked_count
 from windtunnel.policies.gavel.allocation import Allocation
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def solve_in_parts(
     Raises:
         SpecError: too few or too many parts.
     """
-    if not isinstance(parts, int) or not 1 <= parts <= instance.num_jobs:
-        most = instance.num_jobs
-        raise SpecError("partitions", f"expected a whole number 1..{most}, not {quote(parts)}.")
+    most = instance.num_jobs
+    checked_count("partitions", parts, f"a whole number 1..{most}", most=most)
     rows = list(range(instance.num_jobs))
     random.Random(asked.seed).shuffle(rows)  # noqa: S311 - a split, not a secret
     solved = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.cluster.topology.places import Place
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.described import PerRun
@@ -72,8 +73,7 @@ class Kueue(PerRun):
         topology: str | None = None,
         balanced: str = "no",
     ) -> None:
-        if balanced not in ("yes", "no"):
-            raise SpecError.unknown("balanced", balanced, ("yes", "no"))
+        checked_choice("balanced", balanced, ("yes", "no"))
         if isinstance(manifests, str):
             raise SpecError("kueue", "a folder of manifests is given as dir=FOLDER.")
         self.manifests = read_manifests(dir) if dir is not None else manifests

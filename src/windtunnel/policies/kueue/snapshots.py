@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windtunnel.checked import checked_choice
 from windtunnel.cluster.topology.places import Place, of_pods
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import workload_kinds as kinds
@@ -149,8 +150,7 @@ def _held(
     """Return what an admitted workload holds."""
     where = f"{job.where}, $.status.admission"
     queues = [queue.name for queue in manifests.queues]
-    if admission.cluster_queue not in queues:
-        raise SpecError.unknown(f"{where}.clusterQueue", admission.cluster_queue, queues)
+    checked_choice(f"{where}.clusterQueue", admission.cluster_queue, queues)
     known = {flavor.name for flavor in manifests.flavors}
     done = {of.name: of.count for of in status.reclaimable_pods or ()}
     pod_sets = {of.name: of for of in job.workload.pod_sets}
@@ -158,12 +158,10 @@ def _held(
     stands = []
     for number, of in enumerate(admission.pod_set_assignments or ()):
         at = f"{where}.podSetAssignments[{number}]"
-        if of.name not in pod_sets:
-            raise SpecError.unknown(f"{at}.name", of.name, pod_sets)
+        checked_choice(f"{at}.name", of.name, pod_sets)
         flavors = of.flavors or {}
         for flavor in flavors.values():
-            if flavor not in known:
-                raise SpecError.unknown(f"{at}.flavors", flavor, known)
+            checked_choice(f"{at}.flavors", flavor, known)
         for resource, held in _amounts(of, pod_sets[of.name], done.get(of.name, 0), at).items():
             if resource in flavors:
                 what = (flavors[resource], resource)

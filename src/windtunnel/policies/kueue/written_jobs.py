@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from windtunnel.checked import checked_choice
 from windtunnel.cluster.topology.request import Layer, TopologyRequest
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import objects
@@ -61,8 +62,7 @@ def read_job(document: Document, manifests: Manifests) -> WrittenJob:
         SpecError: a field is wrong (file, document, path), or it names no queue.
     """
     kind = document.data.get("kind")
-    if kind not in KINDS:
-        raise SpecError.unknown(f"{document.where}, $.kind", str(kind), KINDS)
+    checked_choice(f"{document.where}, $.kind", kind, KINDS)
     meta: Metadata = converted(
         document.data.get("metadata") or {}, Metadata, document, "$.metadata"
     )
@@ -120,8 +120,7 @@ def _as_cluster_queue(manifests: Manifests, name: str) -> str:
 def _priority(class_: str, pods: list[kinds.Pods], manifests: Manifests, where: str) -> int:
     """Return the value of a job's priority class, else its pods' own priority."""
     if class_:
-        if class_ not in manifests.priorities:
-            raise SpecError.unknown(f"{where}: priority class", class_, manifests.priorities)
+        checked_choice(f"{where}: priority class", class_, manifests.priorities)
         return manifests.priorities[class_]
     given = [of.priority for of in pods if of.priority is not None]
     return given[0] if given else 0

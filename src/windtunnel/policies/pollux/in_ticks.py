@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
 from windtunnel.policies.filling import ARRIVALS, NOBODY, checked_fill
@@ -89,8 +90,7 @@ class PolluxPolicy(Described):
         where = f"policy {PREFIX}{decider}"
         if not 1 <= interval < float("inf") or interval != int(interval):
             raise SpecError(f"{where}: interval", f"found {interval:g}; expected whole seconds.")
-        if not 0 <= interference < 1:
-            raise SpecError(f"{where}: interference", f"found {interference:g}; expected 0 to 1.")
+        checked_number(f"{where}: interference", interference, "0 to 1", least=0, below=1)
         own = {"avoid": avoid, "seed": seed, "power": power, "rounding": rounding}
         own |= {"own_batch": own_batch, "believed": believed}
         given = {name: value for name, value in own.items() if value is not None}
@@ -163,8 +163,7 @@ def _check_own(where: str, given: dict[str, float], known: dict[str, float]) -> 
     if not (0 <= seed < _MOST_SEEDS and seed == int(seed)):
         message = f"found {seed:g}; expected a whole number below {_MOST_SEEDS:,}."
         raise SpecError(f"{where}: seed", message)
-    if not -_STEEPEST <= power < 0:
-        raise SpecError(f"{where}: power", f"found {power:g}; expected -{_STEEPEST} to below 0.")
+    checked_number(f"{where}: power", power, f"-{_STEEPEST} to below 0", least=-_STEEPEST, below=0)
 
 
 def run_in_ticks(

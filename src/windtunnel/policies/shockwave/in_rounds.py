@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
 from windtunnel.policies.filling import checked_fill
@@ -89,8 +90,7 @@ class ShockwavePolicy(Described):
             if not value > 0 or (math.isinf(value) and name != "cut"):
                 raise SpecError(where + name, f"found {value:g}; expected a number > 0.")
         for name, value in (("overhead", overhead), ("lam", lam)):
-            if not 0 <= value < math.inf:
-                raise SpecError(where + name, f"found {value:g}; expected a number >= 0.")
+            checked_number(where + name, value, least=0)
         for name, value, most in (("testbed", testbed, 2), ("seed", seed, _MOST_SEEDS)):
             if not (0 <= value < most and value == int(value)):
                 message = f"found {value:g}; expected a whole number below {most:,}."

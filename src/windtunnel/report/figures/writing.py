@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 import windtunnel
 from windtunnel import storage
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.report import renderer
 from windtunnel.report.chart.arrange import unchecked
@@ -53,8 +54,7 @@ def checked_formats(words: Sequence[str]) -> tuple[str, ...]:
     if not words:
         raise SpecError("--format", f"expected one or more of {', '.join(FORMATS)}.")
     for word in words:
-        if word not in FORMATS:
-            raise SpecError.unknown("--format", word, FORMATS)
+        checked_choice("--format", word, FORMATS)
     return tuple(name for name in FORMATS if name in words)
 
 

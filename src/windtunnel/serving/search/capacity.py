@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import InfeasibleError, SpecError, quote
+from windtunnel.checked import checked_count, checked_number
+from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving.fewest import fewest
 from windtunnel.serving.overheads import as_overheads
 from windtunnel.serving.placement import MEM_BUDGET
@@ -76,10 +77,8 @@ def fewest_gpus(
         InfeasibleError: too many requests have a deadline that no configuration meets, or
             ``max_gpus`` do not suffice.
     """
-    if not 0 < attainment <= 1:
-        raise SpecError("attainment", f"found {quote(attainment)}; expected 0 < share <= 1.")
-    if max_gpus < 1:
-        raise SpecError("max_gpus", f"found {quote(max_gpus)}; expected >= 1.")
+    checked_number("attainment", attainment, "0 < share <= 1", above=0, most=1)
+    checked_count("max_gpus", max_gpus)
     reachable = attainable(workload, profile, mem_budget, overheads)
     if reachable < attainment:
         raise InfeasibleError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from windtunnel.checked import checked_count
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.llm_simulate import simulate_llm
 from windtunnel.serving.search.policies import SearchResult, search
@@ -145,8 +146,7 @@ def search_fleet(
             wrong.
         InfeasibleError: no part fits into the cluster.
     """
-    if not isinstance(gpus, int) or gpus < 1:
-        raise SpecError("gpus", f"found {quote(gpus)}; expected a whole number >= 1.")
+    checked_count("gpus", gpus)
     names = [one.name for one in llms]
     if len(set(names)) < len(names):
         raise SpecError("llms", f"found {quote(names)}; expected each name once.")

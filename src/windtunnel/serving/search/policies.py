@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from windtunnel.checked import checked_count
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.overheads import Overheads, as_overheads
 from windtunnel.serving.parallel import Parallel
@@ -127,11 +128,9 @@ def search(
     policy, group = named_policy(policy, group)
     counts = {"gpus": gpus, "beam": beam, "workers": workers, "population": evolution.population}
     for name, value in counts.items():
-        if value < 1 or not isinstance(value, int):
-            raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
-    if not isinstance(refine, int) or not 0 <= refine <= MOST_REFINED:
-        expected = f"expected a whole number from 0 to {MOST_REFINED:,}."
-        raise SpecError("refine", f"found {quote(refine)}; {expected}")
+        checked_count(name, value)
+    words = f"a whole number from 0 to {MOST_REFINED:,}"
+    checked_count("refine", refine, words, least=0, most=MOST_REFINED)
     if not len(workload):
         raise SpecError("workload", "there are no requests to search a placement for.")
     parallel = parallel_of(group, policy, gpus)

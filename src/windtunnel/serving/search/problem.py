@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windtunnel.errors import InfeasibleError, SpecError, quote
+from windtunnel.checked import checked_number
+from windtunnel.errors import InfeasibleError
 from windtunnel.serving.compiled import kernels
 from windtunnel.serving.placement import Group, Placement
 
@@ -63,8 +63,7 @@ class Problem:
     stopped: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.uint8))
 
     def __post_init__(self) -> None:
-        if not 0 < self.mem_budget < math.inf:
-            raise SpecError("mem_budget", f"found {quote(self.mem_budget)}; expected bytes > 0.")
+        checked_number("mem_budget", self.mem_budget, "bytes > 0", above=0)
         for name in self.workload.models:
             self.profile.check_model(name, "workload.models")
 

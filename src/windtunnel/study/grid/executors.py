@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from windtunnel.checked import checked_count
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.executor import StudyExecutor
 from windtunnel.study.worker_processes import WorkerProcesses, end_if_importing
@@ -43,8 +44,8 @@ def check_executor(on: str | Executor, workers: int | None) -> None:
     Raises:
         SpecError: an unknown word, or no worker.
     """
-    if workers is not None and workers < 1:
-        raise SpecError("--workers", f"found {workers}; expected at least 1.")
+    if workers is not None:
+        checked_count("--workers", workers, "at least 1")
     if on == "processes":
         end_if_importing()
     if isinstance(on, str) and on not in EXECUTORS and not on.startswith("ray:"):

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.measure import HIGHER_IS_BETTER, OK
 from windtunnel.study.statistics import Interval, bootstrap, student_quantile
@@ -160,8 +161,7 @@ def compare_results(
     cells = results.manifest["grid"]
     labels = list(dict.fromkeys(axis_label(cell, between) for cell in cells))
     first = labels[0] if baseline is None else baseline
-    if first not in labels:
-        raise SpecError.unknown("--baseline", first, labels)
+    checked_choice("--baseline", first, labels)
     others = [label for label in labels if label != first]
     if not others:
         raise SpecError(
@@ -181,13 +181,10 @@ def compare_results(
 
 
 def _check(metrics: tuple[str, ...], between: str, over: str, known: tuple[str, ...]) -> None:
-    if between not in AXES:
-        raise SpecError.unknown("--between", between, AXES)
-    if over not in OVER:
-        raise SpecError.unknown("--over", over, OVER)
+    checked_choice("--between", between, AXES)
+    checked_choice("--over", over, OVER)
     for metric in metrics:
-        if metric not in known:
-            raise SpecError.unknown("--metric", metric, known)
+        checked_choice("--metric", metric, known)
         if over != "seeds" and metric not in _SUMS:
             raise SpecError(
                 "--metric",

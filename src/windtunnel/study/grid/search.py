@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 from windtunnel.study.grid.executors import check_executor
 from windtunnel.study.grid.measure import HIGHER_IS_BETTER, METRICS, OK
@@ -147,8 +148,7 @@ def _checked(study: Study) -> tuple[Search, PolicyEntry]:
     search = study.search
     if search is None:
         raise SpecError("$.search", "the study has none; add [search] with objective and space.")
-    if search.objective not in METRICS:
-        raise SpecError.unknown("$.search.objective", search.objective, METRICS)
+    checked_choice("$.search.objective", search.objective, METRICS)
     for name, limit in search.constraints.items():
         _check_limit(name, limit)
     if search.direction not in (None, *DIRECTIONS):
@@ -167,8 +167,7 @@ def _checked(study: Study) -> tuple[Search, PolicyEntry]:
 
 
 def _check_limit(name: str, limit: Limit) -> None:
-    if name not in METRICS:
-        raise SpecError.unknown(f"$.search.constraints.{name}", name, METRICS)
+    checked_choice(f"$.search.constraints.{name}", name, METRICS)
     if limit.min is None and limit.max is None:
         raise SpecError(f"$.search.constraints.{name}", "expected min, max or both.")
 

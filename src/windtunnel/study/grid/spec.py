@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windtunnel import storage
+from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError
 from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
@@ -202,8 +203,7 @@ class Study(_Entry, frozen=True):
         """
         _check_axes(self)
         for name in self.options:
-            if name not in OPTIONS:
-                raise SpecError.unknown(f"$.options.{name}", name, OPTIONS)
+            checked_choice(f"$.options.{name}", name, OPTIONS)
         for name, values in self.parameters.items():
             _each_once(f"$.parameters.{name}", values)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.checked import checked_count, checked_number
 from windtunnel.cluster import preset
-from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
     from windtunnel.traces.synthetic.size_facts import TraceFacts
@@ -83,18 +83,9 @@ def checked_request(
     Raises:
         SpecError: ``jobs < 1``, ``load <= 0`` or not finite, ``seed < 0``.
     """
-    if jobs is not None and (not _is_whole(jobs) or not 1 <= jobs <= _MAX_JOBS):
-        raise SpecError(
-            "jobs", f"expected a whole number from 1 to {_MAX_JOBS}, not {quote(jobs)}."
-        )
+    if jobs is not None:
+        checked_count("jobs", jobs, f"a whole number from 1 to {_MAX_JOBS}", most=_MAX_JOBS)
     if load is not None:
-        number = isinstance(load, int | float) and not isinstance(load, bool)
-        if not number or not math.isfinite(load) or load <= 0:
-            raise SpecError("load", f"expected a finite number > 0, not {quote(load)}.")
-    if not _is_whole(seed) or seed < 0:
-        raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
+        checked_number("load", load, above=0)
+    checked_count("seed", seed, least=0, most=math.inf)
     return DrawRequest(real if jobs is None else int(jobs), load, int(seed), cpu_jobs)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

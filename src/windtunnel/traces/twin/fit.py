@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.checked import checked_count
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.traces.trace import Trace
@@ -222,15 +224,9 @@ def fit(
 
 
 def _check(seed: int, min_count: int, bins: int) -> None:
-    for name, value, low, high in (
-        ("seed", seed, 0, None),
-        ("min_count", min_count, LEAST_COUNT, None),
-        ("bins", bins, 2, _MAX_BINS),
-    ):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < low or (high is not None and value > high):
-            upto = "" if high is None else f" and <= {high}"
-            raise SpecError(name, f"found {value!r}; expected a whole number >= {low}{upto}.")
+    checked_count("seed", seed, least=0, most=math.inf)
+    checked_count("min_count", min_count, least=LEAST_COUNT)
+    checked_count("bins", bins, f"a whole number >= 2 and <= {_MAX_BINS}", least=2, most=_MAX_BINS)
 
 
 def _workload_names(

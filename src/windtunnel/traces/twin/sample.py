@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.checked import checked_count, checked_number
 from windtunnel.errors import SpecError
 from windtunnel.schema import conform
 from windtunnel.traces.synthetic.attributes import job_ids
@@ -124,17 +125,9 @@ def generate(
 
 
 def _check(jobs: int, load: float, seed: int) -> None:
-    def whole(value: Any) -> bool:
-        return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-    if not whole(jobs) or not 1 <= jobs <= _MAX_JOBS:
-        raise SpecError(
-            "jobs", f"found {jobs!r}; expected a whole number of 1 to {_MAX_JOBS:,} jobs."
-        )
-    if not math.isfinite(load) or load <= 0:
-        raise SpecError("load", f"found {load!r}; expected a number > 0.")
-    if not whole(seed) or seed < 0:
-        raise SpecError("seed", f"found {seed!r}; expected a whole number >= 0.")
+    checked_count("jobs", jobs, f"a whole number of 1 to {_MAX_JOBS:,} jobs", most=_MAX_JOBS)
+    checked_number("load", load, above=0)
+    checked_count("seed", seed, least=0, most=math.inf)
 
 
 def _draw_endings(draft: _Draft) -> None:
