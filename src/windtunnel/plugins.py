@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 T = TypeVar("T")
+Given = TypeVar("Given")
 
 #: The file whose names are being looked up, where it may name no code; empty = anything may.
 _distrusted: ContextVar[str] = ContextVar("_distrusted", default="")
@@ -98,6 +99,20 @@ class Catalogue(Mapping[str, T], Generic[T]):
         self.check_name(name)
         self._registered[name] = self._made(name, given)
         return self._registered[name]
+
+    def under(self, name: str) -> Callable[[Given], Given]:
+        """Return what registers the decorated object under a name.
+
+        Raises:
+            SpecError: as `register`, of the name at once.
+        """
+        self.check_name(name)
+
+        def register(given: Given) -> Given:
+            self.register(name, given)
+            return given
+
+        return register
 
     def check_name(self, name: str) -> None:
         """Check that a name can be registered.
@@ -267,6 +282,20 @@ def parameters(
         else:
             raise SpecError.unknown(where, name, known or ["(it takes none)"])
     return given
+
+
+def parameter_value(text: str) -> Any:
+    """Return what a parameter's text stands for: a number, or itself.
+
+    >>> parameter_value("20"), parameter_value("1e-3"), parameter_value("median")
+    (20, 0.001, 'median')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def imported(path: str, kind: str, known: Collection[str] = ()) -> Any:

@@ -14,13 +14,7 @@ import numpy as np
 
 from windtunnel.characterize.clock import DAY, HOUR, month_starts, wall_text
 from windtunnel.characterize.grids import steps
-from windtunnel.characterize.instants import (
-    Span,
-    cells_of,
-    labelled,
-    span_of,
-    timed,
-)
+from windtunnel.characterize.instants import Span, cells_of, labelled, span_of, timed
 from windtunnel.characterize.spread import boxes
 from windtunnel.checked import checked_choice
 

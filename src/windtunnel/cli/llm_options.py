@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.options import TIME, Parsed, option, seed_option, span, together
 from windtunnel.cli.presenting import save_table
-from windtunnel.errors import SpecError, TraceError
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from windtunnel.cli.options import Command
     from windtunnel.serving import LlmModel, LlmOutcome, LlmSetup, RequestTrace
@@ -238,13 +238,9 @@ def requests_from(trace: str, asked: dict[str, Any]) -> RequestTrace:
         click.UsageError: a file of lengths is to be served as it is.
     """
     from windtunnel import serving
+    from windtunnel.serving.request_traces import read_token_requests
 
-    try:
-        requests = serving.read_requests(Path(trace))
-    except OSError as error:
-        raise TraceError(trace, "a readable file", hint=str(error)) from error
-    if isinstance(requests, serving.MinuteCounts) or not len(requests.prompt_tokens):
-        raise TraceError(trace, "requests with prompt and output tokens")
+    requests = read_token_requests(trace)
     rate, duration = asked["rate"], asked["duration"]
     if requests.format == "lengths" or duration is not None:
         if rate is None or duration is None:

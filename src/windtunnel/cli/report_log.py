@@ -11,12 +11,7 @@ from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import TIME, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import (
-    as_typed,
-    recorded_cluster,
-    site_options,
-    with_reasons,
-)
+from windtunnel.cli.recorded_site import as_typed, recorded_cluster, site_options, with_reasons
 from windtunnel.cli.report_cost import prices_if_any
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError

@@ -127,12 +127,7 @@ def flights(title: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[
     if not shows_progress():
         yield (lambda _done, _total: None), (lambda _: None)
         return
-    from rich.progress import (
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     left = TextColumn("left", markup=False), TimeRemainingColumn()
     with _bar(MofNCompleteColumn(), TimeElapsedColumn(), *left) as bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from windtunnel.study.grid import Results
+    from windtunnel.study.grid import Results, Study
 
     Command = Callable[..., Any]
     from windtunnel.report.sections import Table
@@ -68,26 +69,26 @@ def run(
     Stop it at any moment, by whatever means: the same command goes on where it was, and the results
     are the same, byte for byte. A run that gives an error is kept with it and stops no other.
     """
-    from windtunnel.plugins import names_of_file
-    from windtunnel.study.grid import Study, run_study
+    from windtunnel.study.grid import run_study
 
-    study = Study.load(file, trust=trust)
     folder = folder_of(file, out)
-    with (
-        names_of_file(file, trust=trust),
-        flights("Flying") as (on_start, on_done),
-    ):
+    with _loaded(file, "Flying", trust=trust) as (study, told):
         results = run_study(
-            study,
-            folder,
-            on=on,
-            workers=workers,
-            retry_failed=retry_failed,
-            on_start=on_start,
-            on_done=on_done,
+            study, folder, on=on, workers=workers, retry_failed=retry_failed, **told
         )
     next_ = f"Look at them: windtunnel study compare {shlex.quote(str(folder))}"
     return summary(results).with_data(summary_data(results), [next_])
+
+
+@contextmanager
+def _loaded(file: Path, what: str, *, trust: bool) -> Iterator[tuple[Study, dict[str, Any]]]:
+    """Lend the study of a file while its runs are flown, and what is called at each of them."""
+    from windtunnel.plugins import names_of_file
+    from windtunnel.study.grid import Study
+
+    study = Study.load(file, trust=trust)
+    with names_of_file(file, trust=trust), flights(what) as (on_start, on_done):
+        yield study, {"on_start": on_start, "on_done": on_done}
 
 
 def folder_of(file: Path, out: Path | None) -> Path:
@@ -146,20 +147,12 @@ def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: b
     best mean of the objective, of those whose every run keeps to the limits. The same study gives
     the same search; one that was stopped goes on where it was.
     """
-    from windtunnel.plugins import names_of_file
     from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
-    from windtunnel.study.grid import Study
     from windtunnel.study.grid.search import search_study
 
-    study = Study.load(file, trust=trust)
     folder = folder_of(file, out)
-    with (
-        names_of_file(file, trust=trust),
-        flights("Searching") as (on_start, on_done),
-    ):
-        found = search_study(
-            study, folder, on=on, workers=workers, on_start=on_start, on_done=on_done
-        )
+    with _loaded(file, "Searching", trust=trust) as (study, told):
+        found = search_study(study, folder, on=on, workers=workers, **told)
     label = metric_label(found.objective)
     title = f"{found.results.name}: {label}, {found.direction}d over {len(found.trials)} trials"
     headline = "No setting keeps to the limits in every run."

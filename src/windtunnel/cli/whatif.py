@@ -10,13 +10,7 @@ import click
 
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
-from windtunnel.cli.options import (
-    TIME,
-    one_of,
-    option,
-    reading_options,
-    seed_option,
-)
+from windtunnel.cli.options import TIME, one_of, option, reading_options, seed_option
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.recorded_site import (
     anyway_option,

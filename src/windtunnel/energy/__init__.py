@@ -9,12 +9,7 @@ from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
 from windtunnel.energy.costs import Pricing
 from windtunnel.energy.governed import governed
-from windtunnel.energy.group_tables import (
-    GroupTable,
-    groups_of_jobs,
-    read_groups,
-    synthetic_groups,
-)
+from windtunnel.energy.group_tables import GroupTable, groups_of_jobs, read_groups, synthetic_groups
 from windtunnel.energy.groups import GroupResult, simulate_group
 from windtunnel.energy.intensity import Series
 from windtunnel.energy.limit_tables import Level, LimitTable

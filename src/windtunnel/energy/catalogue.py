@@ -17,7 +17,7 @@ from windtunnel.energy.contract import BatchSizeOptimizer, FunctionOptimizer, Po
 from windtunnel.energy.power_limits import JustInTime, Known, Largest
 from windtunnel.energy.zeus import Zeus
 from windtunnel.errors import PolicyError, SpecError, quote
-from windtunnel.plugins import imported, parameters
+from windtunnel.plugins import imported, parameter_value, parameters
 
 OPTIMIZERS: dict[str, type[BatchSizeOptimizer]] = {
     kind.name: kind for kind in (Zeus, Default, Grid, Oracle)
@@ -94,18 +94,9 @@ def _named(text: str, known: dict[str, type[Kind]], what: str) -> Any:
     takes = list(inspect.signature(kind).parameters)
     given = parameters(words, takes, where=f"{what} {text}")
     try:
-        made = kind(**{key: _value(value) for key, value in given.items()})
+        made = kind(**{key: parameter_value(value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise SpecError(f"{what} {text}", f"the parameters do not fit: {error}.") from error
     if words:
         made.name = text
     return made
-
-
-def _value(text: str) -> float | int | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

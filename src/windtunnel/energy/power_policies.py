@@ -16,6 +16,7 @@ from windtunnel.checked import checked_choice, checked_number
 from windtunnel.energy.intensity import Series
 from windtunnel.energy.series_files import WATTS, parse_series
 from windtunnel.errors import SpecError, quote
+from windtunnel.plugins import parameter_value
 from windtunnel.sim.power.ces import PUBLISHED, CesRule
 from windtunnel.time_span import seconds
 from windtunnel.toml_file import read_toml, struct_of
@@ -316,9 +317,4 @@ def _plain(value: str) -> Any:
     """Return a word's value as what TOML would have: a number, a truth, or text."""
     if value in ("true", "false"):
         return value == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
+    return parameter_value(value)

@@ -62,13 +62,7 @@ def placement(name: str) -> Callable[[_Score], _Score]:
     ... def emptiest(node, request):
     ...     return node.free_gpus
     """
-    PLACEMENTS.check_name(name)
-
-    def register(function: _Score) -> _Score:
-        PLACEMENTS.register(name, function)
-        return function
-
-    return register
+    return PLACEMENTS.under(name)
 
 
 class Chosen(NamedTuple):

@@ -11,7 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windtunnel.errors import SpecError
-from windtunnel.plugins import Catalogue, parameters
+from windtunnel.plugins import Catalogue, parameter_value, parameters
 from windtunnel.predictors.convention import Given, Predictor
 from windtunnel.predictors.fitted import Adapted, Fitted
 from windtunnel.predictors.given import Column, Noise, Oracle, Requested
@@ -77,13 +77,7 @@ def predictor(name: str) -> Callable[[_Kind], _Kind]:
     ...     def predict(self, jobs):
     ...         return [3600.0] * len(jobs)
     """
-    PREDICTORS.check_name(name)
-
-    def register(kind: _Kind) -> _Kind:
-        PREDICTORS.register(name, kind)
-        return kind
-
-    return register
+    return PREDICTORS.under(name)
 
 
 _WORDS: dict[str, Any] = {"none": None, "yes": True, "true": True, "no": False, "false": False}
@@ -123,12 +117,7 @@ def _value(text: str) -> Any:
     """Return what a word stands for: a number, None, a truth value, or itself."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return parameter_value(text)
 
 
 def _made(kind: type[Predictor], params: dict[str, Any]) -> Predictor:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.checked import checked_choice, checked_count, checked_number
-from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.errors import SpecError, quote
 from windtunnel.serving.llm_engine import LLM_DISPATCH
 from windtunnel.serving.llm_files import read_llm_model
 from windtunnel.serving.llm_numbers import MOST, known_keys, needed
-from windtunnel.serving.request_traces import RequestTrace, read_requests
+from windtunnel.serving.request_traces import read_token_requests
 from windtunnel.serving.search.fleet import LlmService
 from windtunnel.serving.workload_spec import WorkloadSpec, read_workload
 from windtunnel.toml_file import read_toml
@@ -70,13 +70,7 @@ def _service(name: str, given: Any, beside: Path) -> LlmService:
     for degree in degrees:
         checked_count(f"{name}.tp", degree, most=MOST)
     slos = {k: checked_number(f"{name}.{k}", table[k], above=0) for k in _SLOS if k in table}
-    file = beside / table["requests"]
-    try:
-        requests = read_requests(file)
-    except OSError as error:
-        raise TraceError(str(file), "a readable file", hint=str(error)) from error
-    if not isinstance(requests, RequestTrace) or not len(requests.prompt_tokens):
-        raise TraceError(str(file), "requests with prompt and output tokens")
+    requests = read_token_requests(beside / table["requests"])
     if "rate" in table:
         requests = requests.at_rate(checked_number(f"{name}.rate", table["rate"], above=0))
     model = read_llm_model(beside / table["model"])

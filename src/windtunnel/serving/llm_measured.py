@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +11,7 @@ import numpy as np
 from windtunnel.errors import TraceError
 from windtunnel.serving.llm_outcome import latencies
 from windtunnel.serving.request_traces import RequestTrace
-from windtunnel.serving.text_files import numbered, open_text
+from windtunnel.serving.text_files import csv_rows, number, open_text
 from windtunnel.serving.token_formats import vllm_rows
 
 if TYPE_CHECKING:
@@ -75,22 +72,13 @@ def read_iterations(path: str | Path) -> dict[str, Iterations]:
     """
     file = Path(path)
     found: dict[str, list[list[float]]] = {}
-    with open_text(file, "utf-8-sig", "replace") as lines:
-        rows = csv.DictReader(lines, restval="")
-        try:
-            columns = list(rows.fieldnames or ())
-            for column in _COLUMNS:
-                if column not in columns:
-                    raise TraceError.missing_column(str(file), column, columns)
-            who = [column for column in _WHO if column in columns]
-            taken = [*_COLUMNS, *(column for column in _OPTIONAL if column in columns)]
-            for row, data in numbered(file, rows):
-                name = "/".join(_named(file, row, column, data[column]) for column in who)
-                cells = [_measured(file, row, column, data[column]) for column in taken]
-                found.setdefault(name, []).append(cells)
-        except (csv.Error, EOFError, gzip.BadGzipFile) as error:
-            hint = str(error)
-            raise TraceError(str(file), "a line of CSV", row=rows.line_num, hint=hint) from error
+    taken: list[str] = []
+    for row, data in csv_rows(file, _COLUMNS):
+        taken = [*_COLUMNS, *(column for column in _OPTIONAL if column in data)]
+        who = (column for column in _WHO if column in data)
+        name = "/".join(_named(file, row, column, data[column]) for column in who)
+        cells = [_measured(file, row, column, data[column]) for column in taken]
+        found.setdefault(name, []).append(cells)
     if not found:
         raise TraceError(str(file), "at least one iteration")
     return {name: _iterations(np.array(cells), taken) for name, cells in found.items()}
@@ -110,14 +98,9 @@ def _named(file: Path, row: int, column: str, text: str) -> str:
 
 
 def _measured(file: Path, row: int, column: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    positive = column == "iteration_time"
-    if not 0 <= value < math.inf or (positive and value == 0):
-        expected = f"a finite number {'>' if positive else '>='} 0"
-        raise TraceError(str(file), expected, row=row, column=column, value=text)
+    value = number(file, row, column, text)
+    if column == "iteration_time" and value == 0:
+        raise TraceError(str(file), "a finite number > 0", row=row, column=column, value=text)
     return value
 
 

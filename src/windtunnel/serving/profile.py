@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.checked import checked_choice
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving.parallel import Parallel
+from windtunnel.serving.text_files import csv_rows, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _KEYS = ("dp", "op", "pp", "batch_size", "stage")
 _REQUIRED = ("model", *_KEYS, "stage_latency_s")
@@ -134,19 +134,19 @@ def read_profile(path: str | Path) -> Profile:
     file = Path(path)
     rows: dict[tuple[str, Parallel, int], dict[int, tuple[float, float, float]]] = {}
     lines: dict[tuple[str, Parallel, int], int] = {}
-    for number, row in _rows(file):
-        dp, op, pp, batch, stage = (_whole(file, number, row, key) for key in _KEYS)
+    for line, row in csv_rows(file, _REQUIRED):
+        dp, op, pp, batch, stage = (_whole(file, line, row, key) for key in _KEYS)
         key = (row["model"], Parallel(dp, op, pp), batch)
         stages = rows.setdefault(key, {})
-        lines.setdefault(key, number)
+        lines.setdefault(key, line)
         if stage in stages or stage >= pp:
             raise TraceError(
-                str(file), f"each stage 0 to {pp - 1} once", row=number, column="stage", value=stage
+                str(file), f"each stage 0 to {pp - 1} once", row=line, column="stage", value=stage
             )
         stages[stage] = (
-            _number(file, number, row, "stage_latency_s"),
-            _number(file, number, row, "stage_weight_bytes", required=False),
-            _number(file, number, row, "stage_act_bytes", required=False),
+            number(file, line, "stage_latency_s", row["stage_latency_s"]),
+            _bytes(file, line, row, "stage_weight_bytes"),
+            _bytes(file, line, row, "stage_act_bytes"),
         )
     if not rows:
         raise TraceError(str(file), "at least one row")
@@ -161,44 +161,16 @@ def read_profile(path: str | Path) -> Profile:
     return Profile(file.name, entries)
 
 
-def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with file.open(newline="", encoding="utf-8", errors="replace") as lines:
-        reader = csv.DictReader(lines)
-        columns = reader.fieldnames or []
-        for column in _REQUIRED:
-            if column not in columns:
-                raise TraceError.missing_column(str(file), column, columns)
-        try:
-            for row in reader:
-                yield reader.line_num, row
-        except csv.Error as error:
-            raise TraceError(
-                str(file), "a line of CSV", row=reader.line_num, hint=str(error)
-            ) from error
-
-
-def _whole(file: Path, line: int, row: dict[str, Any], column: str) -> int:
+def _whole(file: Path, line: int, row: dict[str, str], column: str) -> int:
     text = row[column]
     least = 0 if column == "stage" else 1
-    if text is None or not text.strip().isdecimal() or int(text) < least:
+    if not text.strip().isdecimal() or int(text) < least:
         raise TraceError(
             str(file), f"a whole number >= {least}", row=line, column=column, value=text
         )
     return int(text)
 
 
-def _number(
-    file: Path, line: int, row: dict[str, Any], column: str, *, required: bool = True
-) -> float:
-    text = row.get(column)
-    if not text and not required:
-        return math.nan
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise TraceError(
-            str(file), "a finite number >= 0", row=line, column=column, value=text or ""
-        )
-    return value
+def _bytes(file: Path, line: int, row: dict[str, str], column: str) -> float:
+    """Return memory; NaN where the profile does not tell it."""
+    return number(file, line, column, row[column]) if row.get(column) else math.nan

@@ -18,14 +18,7 @@ import numpy as np
 from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving import token_formats
-from windtunnel.serving.text_files import (
-    GZIP,
-    MOST_TOKENS,
-    begins,
-    number,
-    numbered,
-    open_text,
-)
+from windtunnel.serving.text_files import GZIP, MOST_TOKENS, begins, number, numbered, open_text
 from windtunnel.serving.token_formats import Requests
 from windtunnel.serving.token_tables import read_table
 
@@ -277,6 +270,21 @@ def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
             return _table(file, head, lines)
         except (EOFError, gzip.BadGzipFile, UnicodeDecodeError, csv.Error) as error:
             raise TraceError(str(file), "a readable text file", hint=str(error)) from error
+
+
+def read_token_requests(path: str | Path) -> RequestTrace:
+    """Read recorded requests of a language model; see `read_requests`.
+
+    Raises:
+        TraceError: the file cannot be read, or tells no tokens.
+    """
+    try:
+        requests = read_requests(path)
+    except OSError as error:
+        raise TraceError(str(path), "a readable file", hint=str(error)) from error
+    if isinstance(requests, MinuteCounts) or not len(requests.prompt_tokens):
+        raise TraceError(str(path), "requests with prompt and output tokens")
+    return requests
 
 
 def _again(head: str, lines: io.TextIOBase) -> Iterator[str]:

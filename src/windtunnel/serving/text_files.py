@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
-    import csv
     import io
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     Rows = Iterator[tuple[int, dict[str, str]]]
@@ -71,6 +71,30 @@ def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) ->
             str(file), f"a finite number{at_least}", row=row, column=column, value=str(value)
         )
     return found
+
+
+def csv_rows(file: Path, needed: Sequence[str]) -> Rows:
+    """Yield the rows of a CSV file, plain or gzipped, with their lines in the file.
+
+    Args:
+        file: with a heading.
+        needed: columns that it must have.
+
+    Raises:
+        TraceError: it lacks one of them, or a line is no such row.
+        OSError: the file cannot be read.
+    """
+    with open_text(file, "utf-8-sig", "replace") as lines:
+        rows = csv.DictReader(lines, restval="")
+        try:
+            columns = rows.fieldnames or ()
+            for column in needed:
+                if column not in columns:
+                    raise TraceError.missing_column(str(file), column, columns)
+            yield from numbered(file, rows)
+        except (csv.Error, EOFError, gzip.BadGzipFile) as error:
+            hint = str(error)
+            raise TraceError(str(file), "a line of CSV", row=rows.line_num, hint=hint) from error
 
 
 def numbered(file: Path, reader: csv.DictReader[str], above: int = 0) -> Rows:

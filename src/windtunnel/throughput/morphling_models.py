@@ -129,13 +129,7 @@ def throughput_model(
     Raises:
         SpecError: the name is a published model's, or the function returns no `TrainingModel`.
     """
-    THROUGHPUTS.check_name(name)
-
-    def register(function: Callable[[], TrainingModel]) -> Callable[[], TrainingModel]:
-        THROUGHPUTS.register(name, function)
-        return function
-
-    return register
+    return THROUGHPUTS.under(name)
 
 
 #: Entries of a record that a model has under the same names.

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.sim.flight import (
-    FINISHED,
-    NOT_SUBMITTED,
-    REJECTED,
-    RUNNING,
-    WAITING,
-    Flight,
-)
+from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 
 if TYPE_CHECKING:
     from windtunnel.policies.gavel.work import Work

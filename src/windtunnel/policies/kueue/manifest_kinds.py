@@ -9,14 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from windtunnel.policies.kueue.objects import (  # noqa: TC001 (msgspec reads the annotations)
-    Borrow,
-    Reclaim,
-    Taint,
-    Toleration,
-    TryOrStop,
-    Within,
-)
+from windtunnel.policies.kueue.objects import Borrow, Reclaim, Taint, Toleration, TryOrStop, Within  # noqa: TC001 (msgspec reads the annotations)
 
 Quantity = str | int | float
 #: A priority.

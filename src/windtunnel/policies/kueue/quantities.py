@@ -8,15 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.traces.kubernetes.resources import exact
 
-_QUANTITY = re.compile(
-    r"([+-]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40}))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?"
-)
-_SCALES = {
-    **{letter: Decimal(10) ** power for letter, power in zip("num", (-9, -6, -3), strict=True)},
-    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)},
-    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
-}
 _SECONDS = {"h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
 #: The largest amount that Kueue counts.
 MOST = 2**63 - 1
@@ -33,16 +26,11 @@ def amount(resource: str, given: Any, path: str) -> int:
     Raises:
         SpecError: no quantity, a negative one, or one that a signed number of 64 bits cannot hold.
     """
-    match = _QUANTITY.fullmatch(str(given)) if not isinstance(given, bool) else None
-    if match is None:
-        raise SpecError(path, f"found {quote(given)}; expected a quantity such as 8, 500m or 36Gi.")
-    number, suffix = match.groups()
-    exponent = suffix[1:] if suffix and suffix[0] in "eE" and len(suffix) > 1 else ""
-    if exponent.lstrip("+-").isdecimal():
-        value = Decimal(number).scaleb(int(exponent))
-    else:
-        value = Decimal(number) * _SCALES.get(suffix or "", Decimal(1))
-    value *= 1000 if resource == "cpu" else 1
+    try:
+        value = exact(given) * (1000 if resource == "cpu" else 1)
+    except ValueError:
+        message = f"found {quote(given)}; expected a quantity such as 8, 500m or 36Gi."
+        raise SpecError(path, message) from None
     if abs(value) > MOST:
         raise SpecError(
             path, f"found {quote(given)} of {quote(resource)}; expected at most 2^63 - 1 units."

@@ -12,10 +12,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windtunnel.throughput.published import (
-    artifact_iteration_time,
-    published_best,
-)
+from windtunnel.throughput.published import artifact_iteration_time, published_best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -40,14 +40,14 @@ _TYPE_LABELS = (
 )
 
 
-def quantity(text: str | float) -> Decimal:
-    """Return a Kubernetes quantity as an exact number.
+def exact(text: str | float) -> Decimal:
+    """Return a Kubernetes quantity, of either sign and any size, as an exact number.
 
     Raises:
-        ValueError: it is none, negative, or larger than any cluster.
+        ValueError: it is none.
 
-    >>> [float(quantity(text)) for text in ("500m", "1.5Ki", "2e3", 8)]
-    [0.5, 1536.0, 2000.0, 8.0]
+    >>> [float(exact(text)) for text in ("500m", "1.5Ki", "2e3", -8)]
+    [0.5, 1536.0, 2000.0, -8.0]
     """
     words = str(text)
     found = _QUANTITY.fullmatch(words)
@@ -56,14 +56,22 @@ def quantity(text: str | float) -> Decimal:
     number, exponent, suffix = found.groups()
     try:
         if suffix in _BINARY:
-            value = Decimal(number) * Decimal(1024) ** _BINARY[suffix]
-        else:
-            power = int(exponent) if exponent is not None else _DECIMAL[suffix or ""]
-            value = Decimal(f"{number}E{power}")
+            return Decimal(number) * Decimal(1024) ** _BINARY[suffix]
+        power = int(exponent) if exponent is not None else _DECIMAL[suffix or ""]
+        return Decimal(f"{number}E{power}")
     except InvalidOperation as error:
         raise ValueError(words) from error
-    if value < 0 or value > _MAX:
-        raise ValueError(words)
+
+
+def quantity(text: str | float) -> Decimal:
+    """Return a Kubernetes quantity as an exact number.
+
+    Raises:
+        ValueError: it is none, negative, or larger than any cluster.
+    """
+    value = exact(text)
+    if not 0 <= value <= _MAX:
+        raise ValueError(str(text))
     return value
 
 

@@ -10,13 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import (
-    STATUS,
-    alike,
-    numbered,
-    place_in,
-    status_words,
-)
+from windtunnel.traces.pai.joins import STATUS, alike, numbered, place_in, status_words
 from windtunnel.traces.pai.spool import index_of, looked_up
 
 if TYPE_CHECKING:

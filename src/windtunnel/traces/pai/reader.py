@@ -19,14 +19,7 @@ import pyarrow as pa
 from windtunnel.errors import TraceError
 from windtunnel.schema import conform
 from windtunnel.traces.pai.instances import aggregated_by_task, load_instances, strays, workers
-from windtunnel.traces.pai.jobs import (
-    consistent,
-    gaps,
-    jobs_of,
-    links_of,
-    named_tasks,
-    repeats_of,
-)
+from windtunnel.traces.pai.jobs import consistent, gaps, jobs_of, links_of, named_tasks, repeats_of
 from windtunnel.traces.pai.nodes import cluster_of, nodes_of
 from windtunnel.traces.pai.parse import Parsed
 from windtunnel.traces.pai.store import Store, checked_memory

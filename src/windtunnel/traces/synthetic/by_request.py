@@ -18,12 +18,7 @@ from windtunnel.schema import conform
 from windtunnel.traces.synthetic.arrivals import local_start, submit_times
 from windtunnel.traces.synthetic.attributes import job_ids, statuses
 from windtunnel.traces.synthetic.coupling import joint
-from windtunnel.traces.synthetic.knots import (
-    draw,
-    largest_remainder,
-    onto,
-    settle,
-)
+from windtunnel.traces.synthetic.knots import draw, largest_remainder, onto, settle
 from windtunnel.traces.synthetic.recurrence import deal_gangs, groups_of_users, jobs_of_users
 from windtunnel.traces.synthetic.waits import calm_short_jobs, waits_from_points
 

@@ -24,13 +24,7 @@ from windtunnel.traces.synthetic.attributes import (
     virtual_clusters,
 )
 from windtunnel.traces.synthetic.coupling import durations, joint
-from windtunnel.traces.synthetic.knots import (
-    bins_from_knots,
-    draw,
-    largest_remainder,
-    onto,
-    settle,
-)
+from windtunnel.traces.synthetic.knots import bins_from_knots, draw, largest_remainder, onto, settle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.traces.synthetic.concentration import grouped
-from windtunnel.traces.synthetic.knots import (
-    bins_from_points,
-    draw,
-    largest_remainder,
-    onto,
-)
+from windtunnel.traces.synthetic.knots import bins_from_points, draw, largest_remainder, onto
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

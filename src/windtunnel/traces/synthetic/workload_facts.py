@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from windtunnel.traces.synthetic.size_facts import (  # noqa: TC001 (msgspec reads the annotations)
-    SizeCdf,
-    TraceFacts,
-)
+from windtunnel.traces.synthetic.size_facts import SizeCdf, TraceFacts  # noqa: TC001 (msgspec reads the annotations)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

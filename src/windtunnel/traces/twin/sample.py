@@ -30,12 +30,7 @@ from windtunnel.traces.twin.matching import match_product, match_shares
 from windtunnel.traces.twin.model import NUMBERS
 from windtunnel.traces.twin.people import draw_users
 from windtunnel.traces.twin.split import draw_split
-from windtunnel.traces.twin.submissions import (
-    batch_starts,
-    draw_slots,
-    match_load,
-    spread_batches,
-)
+from windtunnel.traces.twin.submissions import batch_starts, draw_slots, match_load, spread_batches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
