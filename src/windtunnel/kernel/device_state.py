@@ -53,7 +53,6 @@ class DeviceState:
         bucket: ditto.
         devices: free thousandths of each device, (nodes x each,); of a pooled node of all in one.
         held: tasks with GPUs on each node by group, (nodes x groups,); empty if not counted.
-        hint: of each kind a word before which it has no node that runs nothing.
         groups: groups that are counted.
         idlers: nodes that run nothing.
         free: free thousandths of all GPUs.
@@ -78,7 +77,6 @@ class DeviceState:
     bucket: cython.int[::1]
     devices: cython.int[::1]
     held: cython.int[::1]
-    hint: cython.int[::1]
     groups: cython.int
     idlers: cython.longlong
     free: cython.longlong
@@ -121,12 +119,12 @@ class DeviceState:
         self.stamp, self.sets = wide[2 * nodes : 3 * nodes], wide[3 * nodes :]
         self.wide = wide
         lengths = [nodes] * 6
-        lengths += [nodes * self.cluster.each, nodes * self.groups, self.cluster.kinds]
+        lengths += [nodes * self.cluster.each, nodes * self.groups]
         ends = numpy.cumsum(lengths).tolist()
         narrow = numpy.zeros(sum(lengths), dtype=numpy.int32)
         parts = [narrow[end - length : end] for end, length in zip(ends, lengths, strict=True)]
         self.total, self.idle, self.tasks, self.most_free = parts[:4]
-        self.level, self.bucket, self.devices, self.held, self.hint = parts[4:]
+        self.level, self.bucket, self.devices, self.held = parts[4:]
         self.narrow = narrow
         self.within = numpy.zeros(self.cluster.words, dtype=numpy.int64)
         self.left = numpy.zeros(max(self.cluster.each, 1), dtype=numpy.int32)
@@ -169,7 +167,6 @@ class DeviceState:
             if self.sets[SET_IN_USE * words + word] & bit:
                 self.sets[SET_IN_USE * words + word] ^= bit
                 self.sets[(self.first_kind + own) * words + word] |= bit
-                self.hint[own] = min(self.hint[own], word)
         elif not self.sets[SET_IN_USE * words + word] & bit:
             self.sets[SET_IN_USE * words + word] |= bit
             if own >= 0:
@@ -227,15 +224,10 @@ class DeviceState:
         """Return the first node of a kind, in ``within``, that runs nothing, or -1."""
         words: cython.int = self.cluster.words
         begin: cython.int = (self.first_kind + own) * words
-        word: cython.int = cython.cast(cython.int, self.hint[own])
-        while word < words and self.sets[begin + word] == 0:
-            word += 1
-        self.hint[own] = word
-        while word < words:
+        for word in range(words):
             found = self.sets[begin + word] & self.within[word]
             if found != 0:
                 return (word << 6) + lowest_bit(found)
-            word += 1
         return -1
 
     @compiled

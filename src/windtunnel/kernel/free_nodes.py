@@ -1,7 +1,7 @@
 """`FreeNodes`: which GPUs of nodes are free, as sets of nodes by their number of free GPUs.
 
-"Fewest free GPUs that suffice, then lowest index" is then two lowest set bits: of the numbers of
-free GPUs that any node has, and of the nodes that have that many.
+"Fewest free GPUs that suffice, then lowest index" is then a lowest set bit: of the nodes of the
+first such number that has any.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from windtunnel.kernel.free_on_nodes import FreeOnNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.rows import Rows
-
-#: Numbers of free GPUs that one word of `FreeNodes.levels` has bits for.
-MOST_LEVELS = cython.declare(cython.int, 62)
 
 
 @cython.cclass
@@ -42,7 +39,6 @@ class FreeNodes(FreeOnNodes):
             that are empty: how many, then a bit for each word below that is not 0, then a bit for
             each node, (rows x stride,).
         hidden: the same of withheld nodes, the bits of nodes alone, (rows x words,).
-        levels: the rows up to ``top`` with any node, a bit each; unused where top is large.
         chosen: scratch: nodes that the gang at hand has already, as bits, (words,).
         shown_units: free GPUs of the nodes that the open access set shows.
     """
@@ -58,7 +54,6 @@ class FreeNodes(FreeOnNodes):
     free: cython.int[::1]
     marks: cython.longlong[::1]
     hidden: cython.longlong[::1]
-    levels: cython.longlong
     chosen: cython.longlong[::1]
     shown_units: cython.longlong
 
@@ -87,7 +82,7 @@ class FreeNodes(FreeOnNodes):
     def _clear(self) -> None:
         rows = self.top + 2
         self.looks = 0
-        self.levels = self.total = self.draws = self.version = self.changes = 0
+        self.total = self.draws = self.version = self.changes = 0
         self.shown_units = 0
         self.free = numpy.zeros(self.nodes, dtype=numpy.int32)
         self.marks = numpy.zeros(rows * self.stride, dtype=numpy.int64)
@@ -134,8 +129,6 @@ class FreeNodes(FreeOnNodes):
         self.marks[base] += 1
         self.marks[base + 1 + (word >> 6)] |= bit_at(word & 63)
         self.marks[base + 1 + self.tops + word] |= bit_at(node & 63)
-        if row <= MOST_LEVELS:
-            self.levels |= bit_at(row)
 
     @compiled
     def _unmark(self, row: cython.int, node: cython.int) -> cython.void:
@@ -146,8 +139,6 @@ class FreeNodes(FreeOnNodes):
         if left == 0:
             self.marks[base + 1 + (word >> 6)] &= ~bit_at(word & 63)
         self.marks[base] -= 1
-        if self.marks[base] == 0 and row <= MOST_LEVELS:
-            self.levels &= ~bit_at(row)
 
     @compiled
     def _row_of(self, node: cython.int) -> cython.int:
@@ -236,9 +227,6 @@ class FreeNodes(FreeOnNodes):
         """Return the first row from ``row`` on that may have nodes; top + 1 if none has."""
         if self.looks != LOOK_OPEN:
             return row
-        if self.top <= MOST_LEVELS:
-            left = self.levels >> row
-            return self.top + 1 if left == 0 else min(row + lowest_bit(left), self.top + 1)
         while row <= self.top and self.marks[cython.cast(cython.longlong, row) * self.stride] == 0:
             row += 1
         return row
@@ -466,7 +454,6 @@ class FreeNodes(FreeOnNodes):
         FreeOnNodes.copy_from(self, other)
         self.free[:] = cython.cast(FreeNodes, other).free
         self.marks[:] = cython.cast(FreeNodes, other).marks
-        self.levels = cython.cast(FreeNodes, other).levels
         self.shown_units = cython.cast(FreeNodes, other).shown_units
 
     @compiled

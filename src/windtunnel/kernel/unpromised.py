@@ -68,24 +68,10 @@ class Unpromised:
             line = self.lines.tops[top]
             self.lacking[line] = self.lines.length[line] - self.promises.promised_in[line]
             if self.lacking[line] > 0 and self.limits.admits_line(line):
-                self.merge.place[line] = self._first_place(line)
+                self.merge.place[line] = 0
                 self._offer(line)
         if self.state.has_quotas and self.merge.count > 0:
             self._look_ahead()
-
-    @compiled
-    def _first_place(self, line: cython.int) -> cython.int:
-        """Return the place of the first job without a promise; most often it is near the end."""
-        place: cython.int = self.lines.length[line]
-        found: cython.int = 0
-        if self.promises.promised_in[line] == 0:
-            return 0
-        while found < self.lacking[line]:
-            place -= 1
-            found += (
-                self.promises.what[self.lines.slab[self.lines.begin[line] + place]] == PROMISE_NONE
-            )
-        return place
 
     @compiled
     def _offer(self, line: cython.int) -> cython.void:
