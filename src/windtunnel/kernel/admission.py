@@ -172,7 +172,7 @@ class Admission:
         if self.state.has_quotas and self.state.quotas.binds:
             return -1
         for gpu_type in range(self.state.power.choices._types):
-            if self.state.power.floor_on(job, gpu_type) <= spare:
+            if self.state.power.choices.floor_on(job, gpu_type) <= spare:
                 cheap |= cython.cast(cython.longlong, 1) << gpu_type
                 many += 1
         if many == 0 or many == self.state.power.choices._types:
@@ -189,7 +189,7 @@ class Admission:
     @compiled
     def floor(self, free: Free, job: cython.int) -> cython.longlong:
         """Return the least that a job can be brought to draw where ``place`` says, nanowatts."""
-        return self.state.power.floor_of(job, free.place, 0, free.place.count)
+        return self.state.power.choices.floor_of(job, free.place, 0, free.place.count)
 
     def take_in(self, free: Free, job: int) -> list[tuple[int, int]] | None:
         """Take what a job would get now in another free state; None = it would not start there."""

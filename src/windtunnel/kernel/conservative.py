@@ -409,7 +409,6 @@ class ConservativeRule(PreemptingRule):
         self.profile.begin(
             self.state.now, self.free, self.state.power.floor_sum if self.state.has_power else 0
         )
-        self.running.count = 0
         job = self.state.first_running
         while job >= 0:
             self.is_late = self.is_late or self.state.expected[job] <= self.state.now

@@ -277,7 +277,7 @@ class Deciding:
         if not self.state.has_power:
             return True
         stay: cython.int = self.state.stay[other]
-        floor: cython.longlong = self.state.power.floor_of(
+        floor: cython.longlong = self.state.power.choices.floor_of(
             job, self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
         )
         return floor <= self.state.spare()

@@ -440,8 +440,7 @@ class EasyRule(PreemptingRule):
         """Try the jobs behind the head by (estimate, number)."""
         self._gather(self.head)
         while self.shortest.count > 0 and not self.is_held_up and not self.is_robbed:
-            job = self.shortest.job[0]
-            self.shortest.remove(job)
+            job = self.shortest.pop()
             line = self.lines.line_of[job]
             if self._may_start(line, job):
                 self.lines.remove(job)

@@ -13,8 +13,7 @@ from windtunnel.kernel.free_devices import FreeDevices
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.shape_domains import ShapeDomains
-from windtunnel.kernel.shape_kinds import ShapeKinds
+from windtunnel.kernel.shape_kinds import ShapeDomains, ShapeKinds
 
 #: Free cores of a node on which they are not constrained.
 SHAPES_UNLIMITED = cython.declare(cython.longlong, 1 << 60)

@@ -100,6 +100,17 @@ class JobHeap:
         self._rise(self.count - 1, time, order, job)
 
     @compiled
+    def pop(self) -> cython.int:
+        """Take the first job out, and return it."""
+        job: cython.int = self.job[0]
+        last: cython.int = self.count - 1
+        self.at[job] = -1
+        self.count = last
+        if last > 0:
+            self._sink(0, self.time[last], self.order[last], self.job[last])
+        return job
+
+    @compiled
     def remove(self, job: cython.int) -> cython.void:
         """Take a job out, wherever it is; it must be there."""
         hole: cython.int = self.at[job]

@@ -129,20 +129,12 @@ class JobViews:
             found.append(self.of(jobs.job[at]))
         return found
 
-    def forget(self, job: int) -> None:
-        """Let a job that is over have no view any more."""
-        self.known[job] = None
-
     def tell(self, policy: object) -> None:
         """Tell a policy that watches who has started and who has stopped since it last heard."""
-        count: cython.longlong = self.state.num_changes
-        if count == 0:
+        changes = self.state.changes
+        if not changes:
             return
-        changes = [
-            (self.state.change_job[at], self.state.change_what[at], self.state.change_time[at])
-            for at in range(count)
-        ]
-        self.state.num_changes = 0
+        self.state.changes = []
         for job, what, time in changes:
             if what > 0:
                 policy.started(self.of(job), time)

@@ -410,41 +410,19 @@ class Lines:
 
     @compiled
     def _sort(self, line: cython.int) -> cython.void:
-        """Sort a line by heap sort: no scratch is needed, and no order is slow."""
+        """Sort a line by Shell's sort: no scratch is needed."""
         first: cython.longlong = self.begin[line]
         length: cython.int = self.length[line]
-        hole: cython.longlong
-        last: cython.longlong
-        for hole in range(1, length):
-            if not self.before(self.slab[first + hole - 1], self.slab[first + hole]):
-                break
-        else:
-            return
-        for hole in range((length >> 1) - 1, -1, -1):
-            self._sift_last(first, hole, length, self.slab[first + hole])
-        for last in range(length - 1, 0, -1):
-            job = self.slab[first + last]
-            self.slab[first + last] = self.slab[first]
-            self._sift_last(first, 0, last, job)
-
-    @compiled
-    def _sift_last(
-        self,
-        first: cython.longlong,
-        hole: cython.longlong,
-        length: cython.longlong,
-        job: cython.int,
-    ) -> cython.void:
-        """Let a job sink in a heap that has the last one on top."""
-        child: cython.longlong = 2 * hole + 1
-        while child < length:
-            if child + 1 < length and self.before(
-                self.slab[first + child], self.slab[first + child + 1]
-            ):
-                child += 1
-            if not self.before(job, self.slab[first + child]):
-                break
-            self.slab[first + hole] = self.slab[first + child]
-            hole = child
-            child = 2 * hole + 1
-        self.slab[first + hole] = job
+        gap: cython.longlong = 1
+        at: cython.longlong
+        while gap < length // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for at in range(first + gap, first + length):
+                job = self.slab[at]
+                hole: cython.longlong = at
+                while hole >= first + gap and self.before(job, self.slab[hole - gap]):
+                    self.slab[hole] = self.slab[hole - gap]
+                    hole -= gap
+                self.slab[hole] = job
+            gap //= 3

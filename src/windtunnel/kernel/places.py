@@ -30,7 +30,10 @@ def fits_as(
     if opened:
         free.close()
     if found and state.has_power:
-        found = state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
+        found = (
+            state.power.choices.floor_of(job, free.place, 0, free.place.count)
+            <= state.spare() + spared
+        )
     return found and state.allows(free, job, kind, free.place)
 
 
@@ -169,7 +172,7 @@ class Search:
             free.close()
         self.kind = kind
         if found and self.state.has_power:
-            floor = self.state.power.floor_of(job, self.given, 0, self.given.count)
+            floor = self.state.power.choices.floor_of(job, self.given, 0, self.given.count)
             found = floor <= self.state.spare() + self._spared(free)
         return found and self.state.allows(free, job, kind, self.given)
 

@@ -128,23 +128,6 @@ class PowerLevels:
         self.level[job] = -1
 
     @compiled
-    def floor_of(
-        self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
-        """Return the least that a job could be brought to add to the draw on these pairs."""
-        return self.choices.floor_of(job, pairs, begin, end)
-
-    @compiled
-    def floor_on(self, job: cython.int, gpu_type: cython.int) -> cython.longlong:
-        """Return the same where all its GPUs are of one type, by its number in the plan."""
-        return self.choices.floor_on(job, gpu_type)
-
-    @compiled
-    def least_floor(self, job: cython.int) -> cython.longlong:
-        """Return the least that a waiting job could add on any of the cluster's GPU types."""
-        return self.choices.least[job]
-
-    @compiled
     def slow(self, job: cython.int) -> cython.double:
         """Return the time that a running job takes at its limit over that at the highest."""
         if self.choices.limits == POWER_NONE:
@@ -278,8 +261,8 @@ class PowerLevels:
         return [(job, self.level[job], self.slow(job)) for job in jobs]
 
     def floor_of_waiting(self, job: int) -> int:
-        """`least_floor`."""
-        return int(self.least_floor(job))
+        """Return the least that a waiting job could add on any of the cluster's GPU types."""
+        return int(self.choices.least[job])
 
     def sum_of_floors(self) -> int:
         """``floor_sum``."""

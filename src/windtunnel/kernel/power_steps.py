@@ -57,7 +57,6 @@ class PowerSteps:
     # least that one step draws more, how many steps not all jobs have, how many somebody has.
     _size: cython.int
     _order: cython.int[::1]
-    _paper: cython.int[::1]
     _blocks: cython.int
     _begin: cython.int[::1]
     _sum: cython.longlong[::1]
@@ -80,7 +79,7 @@ class PowerSteps:
         self.is_moved = numpy.zeros(jobs, dtype=numpy.int32)
         self._capacity = self._unlisted = self._size = self._blocks = 0
         self._is_listed = self._taken = self._edge = self._block = self._wanted = ints
-        self._order = self._paper = self._begin = self._lacking = self._some = ints
+        self._order = self._begin = self._lacking = self._some = ints
         self._tie_first = self._tie_last = self._tie_job = self._tie_alive = ints
         self._sum = self._least = numpy.zeros(0, dtype=numpy.int64)
 
@@ -96,7 +95,6 @@ class PowerSteps:
         self._block = with_capacity(self._block, capacity)
         self._wanted = with_capacity(self._wanted, capacity)
         self._order = with_capacity(self._order, capacity)
-        self._paper = with_capacity(self._paper, capacity)
         self._begin = with_capacity(self._begin, capacity)
         self._sum = with_capacity(self._sum, capacity)
         self._least = with_capacity(self._least, capacity)
@@ -304,7 +302,6 @@ class PowerSteps:
         with cython.gil:
             self._provide()
         self._forget()
-        old = self._size
         for at in range(self.groups.num_busy):
             table = self.groups.busy[at]
             if self._is_listed[table]:
@@ -316,8 +313,7 @@ class PowerSteps:
                 self._order[self._size] = step
                 self._size += 1
         self._unlisted = 0
-        self._ascend(old)
-        self._merge(old)
+        self._ascend()
         self._cut()
 
     @compiled
@@ -347,37 +343,20 @@ class PowerSteps:
         )
 
     @compiled
-    def _ascend(self, begin: cython.int) -> cython.void:
-        """Sort the list from a place on (Shell's way)."""
+    def _ascend(self) -> cython.void:
+        """Sort the list (Shell's way): all but what is new is in order."""
         gap: cython.int = 1
-        while gap < (self._size - begin) // 3:
+        while gap < self._size // 3:
             gap = 3 * gap + 1
         while gap > 0:
-            for at in range(begin + gap, self._size):
+            for at in range(gap, self._size):
                 step = self._order[at]
                 hole: cython.int = at
-                while hole - gap >= begin and self._comes_before(step, self._order[hole - gap]):
+                while hole >= gap and self._comes_before(step, self._order[hole - gap]):
                     self._order[hole] = self._order[hole - gap]
                     hole -= gap
                 self._order[hole] = step
             gap //= 3
-
-    @compiled
-    def _merge(self, middle: cython.int) -> cython.void:
-        """Merge the list before and behind a place, each of which is sorted."""
-        write: cython.int = self._size
-        one: cython.int = middle
-        other: cython.int = self._size - middle
-        for at in range(other):
-            self._paper[at] = self._order[middle + at]
-        while other > 0:
-            write -= 1
-            if one > 0 and self._comes_before(self._paper[other - 1], self._order[one - 1]):
-                one -= 1
-                self._order[write] = self._order[one]
-            else:
-                other -= 1
-                self._order[write] = self._paper[other]
 
     @compiled
     def _cut(self) -> cython.void:

@@ -20,7 +20,6 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.quota_victims import QuotaVictims
@@ -60,7 +59,7 @@ class QuotaRule(Rule):
         head, since: of each queue who waits at its head, and since when.
         resting: jobs that were put back, until they join their lines again.
         times: how often each was.
-        alarms: when to decide, though nothing happens, a heap.
+        alarms: when to decide, though nothing happens, for which queues.
         kind, on_flavor: as what the job at hand is to be taken, and of what flavor's quota.
     """
 
@@ -107,9 +106,7 @@ class QuotaRule(Rule):
     resting: JobHeap
     times: cython.int[::1]
     num_timeouts: cython.longlong
-    alarms: cython.double[::1]
-    num_alarms: cython.int
-    alarm_capacity: cython.int
+    alarms: JobHeap
     last_alarm: cython.double[::1]
     # Idling.
     happened: cython.bint
@@ -164,8 +161,7 @@ class QuotaRule(Rule):
         self.since = numpy.zeros(queues)
         self.resting = JobHeap(jobs if times_out else 1)
         self.times = numpy.zeros(jobs if times_out else 1, dtype=numpy.int32)
-        self.alarm_capacity = 0
-        self.alarms = numpy.zeros(0)
+        self.alarms = JobHeap(queues)
         self.last_alarm = numpy.full(queues, -numpy.inf)
         self.version = -1
         self.changes = -1
@@ -242,7 +238,7 @@ class QuotaRule(Rule):
                 self._head_changed(queue, line)
             self._look_at_first()
         self.version = self.free.version
-        self.alarm = self.alarms[0] if self.num_alarms > 0 else ENDLESS
+        self.alarm = self.alarms.time[0] if self.alarms.count > 0 else ENDLESS
 
     @compiled
     def _start(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
@@ -513,56 +509,27 @@ class QuotaRule(Rule):
     def _let_back(self) -> cython.void:
         """Let those join their lines again who have been out for long enough."""
         while self.resting.count > 0 and self.resting.time[0] <= self.state.now:
-            job = self.resting.job[0]
-            self.resting.remove(job)
+            job = self.resting.pop()
             self.lines.add(job)
             self._joined(self.lines.line_of[job])
 
     # Alarms.
 
-    def _grow_alarms(self) -> None:
-        capacity = 2 * self.alarm_capacity + 64
-        self.alarms = longer(self.alarms, capacity)
-        self.alarm_capacity = capacity
-
     @compiled
     def _ring(self, queue: cython.int, at: cython.double) -> cython.void:
         """Ask for a decision at an instant that is yet to come."""
-        hole: cython.int = self.num_alarms
         if at <= self.state.now or at == self.last_alarm[queue] or at == ENDLESS:
             return
         if self.idle > QUOTA_MAX_IDLE:
             return
         self.last_alarm[queue] = at
-        if self.num_alarms == self.alarm_capacity:
-            with cython.gil:
-                self._grow_alarms()
-        self.num_alarms += 1
-        while hole > 0:
-            parent = (hole - 1) >> 1
-            if self.alarms[parent] <= at:
-                break
-            self.alarms[hole] = self.alarms[parent]
-            hole = parent
-        self.alarms[hole] = at
+        self.alarms.push(at, queue, queue)
 
     @compiled
     def _drop_alarms(self) -> cython.void:
         """Forget the alarms that have rung."""
-        while self.num_alarms > 0 and self.alarms[0] <= self.state.now:
-            self.num_alarms -= 1
-            last = self.alarms[self.num_alarms]
-            hole = 0
-            child = 1
-            while child < self.num_alarms:
-                if child + 1 < self.num_alarms and self.alarms[child + 1] < self.alarms[child]:
-                    child += 1
-                if last <= self.alarms[child]:
-                    break
-                self.alarms[hole] = self.alarms[child]
-                hole = child
-                child = 2 * hole + 1
-            self.alarms[hole] = last
+        while self.alarms.count > 0 and self.alarms.time[0] <= self.state.now:
+            self.alarms.pop()
 
     @compiled
     def _count_idling(self) -> cython.void:
@@ -574,6 +541,6 @@ class QuotaRule(Rule):
         self.happened = False
         self.changes = self.free.changes
         if self.idle > QUOTA_MAX_IDLE:
-            self.num_alarms = 0
+            self.alarms.count = 0
             for queue in range(self.queues):
                 self.last_alarm[queue] = -ENDLESS

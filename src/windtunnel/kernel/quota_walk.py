@@ -176,7 +176,9 @@ class QuotaWalk(Preemption):
             job = self.lines.head(line) if waits else self.ranks.job[self.ranks.at_entry()]
             needed = self._beyond_reserved(job)
             if self.state.has_power:
-                draw = self.state.power.least_floor(job) if waits else self.state.power.floor[job]
+                draw = self.state.power.floor[job]
+                if waits:
+                    draw = self.state.power.choices.least[job]
             lacks_power = draw > (power if power > 0 else 0)
             if lacks_power and needed <= quota:
                 self.admission.capped = True

@@ -158,11 +158,7 @@ class State:
     # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is reported
     # as stopped is shown so, though it may run again.
     shown_stopped: cython.int
-    num_changes: cython.longlong
-    change_capacity: cython.longlong
-    change_job: cython.int[::1]
-    change_what: cython.int[::1]
-    change_time: cython.double[::1]
+    changes: list
 
     def __init__(self, jobs: object, free: Free, **features: object) -> None:
         count = len(jobs.submit)
@@ -188,10 +184,8 @@ class State:
         self.now = self.happened = -numpy.inf
         self._take_up(features, jobs)
         self.rerated = JobList()
-        self.change_capacity = 0
         self.shown_stopped = -1
-        self.change_job = self.change_what = numpy.zeros(0, dtype=numpy.int32)
-        self.change_time = numpy.zeros(0)
+        self.changes = []
 
     def _take_up(self, features: dict, jobs: object) -> None:
         """Make what the features of this run need; what they do not is not there."""
@@ -274,23 +268,11 @@ class State:
         self.level = longer(self.level, capacity)
         self.level_capacity = capacity
 
-    def _grow_changes(self) -> None:
-        capacity = 2 * self.change_capacity + 64
-        self.change_job = longer(self.change_job, capacity)
-        self.change_what = longer(self.change_what, capacity)
-        self.change_time = longer(self.change_time, capacity)
-        self.change_capacity = capacity
-
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
         """Note for Python that a job began (1) or left (-1)."""
-        if self.num_changes == self.change_capacity:
-            with cython.gil:
-                self._grow_changes()
-        self.change_job[self.num_changes] = job
-        self.change_what[self.num_changes] = what
-        self.change_time[self.num_changes] = self.now
-        self.num_changes += 1
+        with cython.gil:
+            self.changes.append((job, what, self.now))
 
     # Begin.
 

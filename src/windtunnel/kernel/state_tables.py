@@ -115,7 +115,7 @@ class StateTables:
             self.state.quotas.put(job)
         if not self.state.has_power or not allowed:
             return allowed
-        floor: cython.longlong = self.state.power.floor_of(job, pairs, 0, pairs.count)
+        floor: cython.longlong = self.state.power.choices.floor_of(job, pairs, 0, pairs.count)
         return floor <= self.state.spare() + self.state.power.floor[job]
 
     def kind_of(self, job: int) -> int:
