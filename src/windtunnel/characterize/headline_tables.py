@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windtunnel.characterize.relation import known_columns
 from windtunnel.companions import NODE_COLUMNS, companion
+from windtunnel.plain import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,9 +71,7 @@ class HeadlineTables:
     def of(cls, trace: Trace) -> HeadlineTables:
         """Look through the tables of a trace, once."""
         named: dict[str, Relation | None] = {
-            "jobs": trace.jobs,
-            "tasks": trace.tasks,
-            "nodes": trace.nodes,
+            **fields_of(trace, "jobs", "tasks", "nodes"),
         }
         known = {
             name: known_columns(table, _columns_of(name))

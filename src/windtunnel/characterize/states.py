@@ -30,6 +30,7 @@ from windtunnel.characterize.population import (
 )
 from windtunnel.characterize.relation import relation, rows, typed
 from windtunnel.checked import checked_choice
+from windtunnel.plain import fields_of
 from windtunnel.schema import STATUSES
 
 if TYPE_CHECKING:
@@ -230,10 +231,6 @@ def shares(jobs: Relation, by: str) -> pa.Table:
     ordered = shared.order_by([shared.place, shared.gpu_time.desc(), shared.label])
     columns = {
         by: ordered.label,
-        "num_jobs": ordered.num_jobs,
-        "job_share": ordered.job_share,
-        "gpu_time": ordered.gpu_time,
-        "gpu_time_share": ordered.gpu_time_share,
-        "left_out": ordered.left_out,
+        **fields_of(ordered, "num_jobs", "job_share", "gpu_time", "gpu_time_share", "left_out"),
     }
     return ordered.select(**columns).to_pyarrow()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.machine import fields_of
 from windtunnel.cli.options import COUNT, FILE, Parsed, lazy_group, option, together
+from windtunnel.plain import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,9 +14,9 @@ from windtunnel.cli.energy import (
     workload_data,
     workload_options,
 )
-from windtunnel.cli.machine import fields_of
 from windtunnel.cli.presenting import CHARTS, TABLES, presented, rows_table
 from windtunnel.errors import SpecError
+from windtunnel.plain import fields_of
 from windtunnel.report.format import duration, number, percent
 from windtunnel.report.result import Part, Result, table_of
 

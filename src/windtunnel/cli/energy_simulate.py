@@ -17,6 +17,7 @@ from windtunnel.cli.energy import (
 from windtunnel.cli.options import COUNT, each_once, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
+from windtunnel.plain import fields_of
 from windtunnel.report.format import number, percent, plural
 from windtunnel.report.result import Part, Result, table_of
 
@@ -164,9 +165,7 @@ def _runs(one: Replications) -> list[dict[str, Any]]:
             "num_runs": len(result.runs),
             "num_failed": sum(not run.reached for _, run in result.runs),
             "num_refused": len(result.refused),
-            "energy_j": result.energy_j,
-            "time_s": result.time_s,
-            "cost_j": result.cost_j,
+            **fields_of(result, "energy_j", "time_s", "cost_j"),
             "batch_size": size,
             "power_limit": limit,
         }

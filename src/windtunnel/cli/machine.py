@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.plain import fields_of
+
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
@@ -40,11 +42,6 @@ def plain(value: Any) -> Any:
     if isinstance(number, float):
         return number if math.isfinite(number) else None
     return number if isinstance(number, int) else str(number)
-
-
-def fields_of(found: Any, *names: str) -> dict[str, Any]:
-    """Return some attributes of an object by their names."""
-    return {name: getattr(found, name) for name in names}
 
 
 def trace_data(trace: Trace) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.machine import cluster_data, fields_of, trace_data
+from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceRequest, cluster_for, open_request
 from windtunnel.cli.options import Parsed, listed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.screen import progress
+from windtunnel.plain import fields_of
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result

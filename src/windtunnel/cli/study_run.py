@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.machine import fields_of
 from windtunnel.cli.options import COUNT, field_option, flag, option, together
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.screen import flights
 from windtunnel.errors import SpecError
+from windtunnel.plain import fields_of
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import click
 from windtunnel.cli.options import COUNT, lazy_group, option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.errors import SpecError
+from windtunnel.plain import fields_of
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ def option_data(option: Option) -> dict[str, Any]:
         "num_gpus": option.num_gpus,
         "plan": option.plan.name,
         "placement": placement_name(option.shape),
-        "num_cpus": option.num_cpus,
-        "iteration_time": option.iteration_time,
-        "measured": option.measured,
+        **fields_of(option, "num_cpus", "iteration_time", "measured"),
     }
 
 
@@ -158,9 +157,7 @@ def losses(*, file: str, reference: str, window: int, steps: int) -> Result:
     count = len(found[0].differences) * window
     runs = [
         {
-            "run": one.run,
-            "title": one.title,
-            "mean": one.mean,
+            **fields_of(one, "run", "title", "mean"),
             "differences": one.differences.tolist(),
         }
         for one in found

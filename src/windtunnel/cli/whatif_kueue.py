@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.flying import is_typed, with_manifests
 from windtunnel.errors import SpecError
+from windtunnel.plain import fields_of
 from windtunnel.report.format import count, duration, percent, plural
 from windtunnel.report.names import clean
 from windtunnel.report.result import Part, Result, table_of
@@ -286,9 +287,7 @@ def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[
     """
     return {
         "job": job.workload.key,
-        "queue": found.queue,
-        "admitted": found.admitted,
-        "refused": found.refused,
+        **fields_of(found, "queue", "admitted", "refused"),
         "pod_sets": [
             {**of._asdict(), "domains": [[list(values), pods] for values, pods in of.domains]}
             for of in found.stands

@@ -9,6 +9,7 @@ from windtunnel.energy.groups import GroupResult, GroupRun, simulate_group
 from windtunnel.energy.runs import Run
 from windtunnel.energy.seeds import BASELINE, notes_of_all
 from windtunnel.errors import InfeasibleError, SpecError
+from windtunnel.plain import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,9 +67,7 @@ class GroupStudy:
         """Return a row a group: what `summary` tells, its seed and its runs by batch size."""
         return [
             {
-                "group": mine.group,
-                "dataset": mine.dataset,
-                "seed": mine.seed,
+                **fields_of(mine, "group", "dataset", "seed"),
                 **_totals([mine], [base]),
                 "runs_by_batch_size": {
                     str(size): count for size, count in mine.runs_by_batch_size().items()

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
+from windtunnel.plain import fields_of
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, coverage, error_cdf
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.convention import SOURCES
@@ -199,10 +200,7 @@ def backtest(
     settings = {
         "model": predictor.label,
         "parameters": predictor.get_params(),
-        "refresh": often.refresh,
-        "refresh_jobs": often.refresh_jobs,
-        "min_history": often.min_history,
-        "train_last": often.train_last,
+        **fields_of(often, "refresh", "refresh_jobs", "min_history", "train_last"),
         "known_after": known_after,
         "coverage": coverage,
         "warm_up": warm_up,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.board.cards import BASELINES, ONLINE
 from windtunnel.board.record import ABSENT
 from windtunnel.board.scenarios import BY_NAME, LATE, MEASURES, SCENARIOS, WINDOW
+from windtunnel.plain import fields_of
 from windtunnel.report.format import count
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Part, Result, table_of
@@ -92,12 +93,7 @@ def _card_data(one: Card) -> dict[str, Any]:
         {
             "scenario": row.scenario,
             "measure": BY_NAME[row.scenario].measure,
-            "value": row.value,
-            "bound": row.bound,
-            "ratio": row.ratio,
-            "best": row.best,
-            "best_by": row.best_by,
-            "reason": row.reason,
+            **fields_of(row, "value", "bound", "ratio", "best", "best_by", "reason"),
             "changes": {name: _interval(change) for name, change in row.changes.items()},
         }
         for row in one.rows
@@ -105,9 +101,7 @@ def _card_data(one: Card) -> dict[str, Any]:
     return {
         "policy": one.policy,
         "class": one.kind,
-        "found": one.found,
-        "score": one.score,
-        "num_flown": one.num_flown,
+        **fields_of(one, "found", "score", "num_flown"),
         "overall": {name: _interval(change) for name, change in one.overall.items()},
         "scenarios": rows,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.plain import fields_of
 from windtunnel.report.answer_charts import part_bars
 from windtunnel.report.columns import TOP, most, rows_table, top_table
 from windtunnel.report.format import MINUS, count, gpu_time, number, percent, plural
@@ -80,11 +81,7 @@ def cost_data(found: Bill, book: Account | None = None) -> dict[str, Any]:
         energy = {**book.summary(), **by}
     return {
         "currency": found.prices.currency,
-        "total": found.total,
-        "allocated": found.allocated,
-        "idle": found.idle,
-        "num_gpus": found.num_gpus,
-        "span_hours": found.span_hours,
+        **fields_of(found, "total", "allocated", "idle", "num_gpus", "span_hours"),
         "gpu_time": _held(found),
         "by_user": found.by("user").to_pylist(),
         "by_vc": found.by("vc").to_pylist(),

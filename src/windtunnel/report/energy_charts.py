@@ -13,6 +13,7 @@ import numpy as np
 
 from windtunnel.energy.optimum import configurations, default_configuration, optimum, pareto_front
 from windtunnel.energy.seeds import BASELINE
+from windtunnel.plain import fields_of
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import beside, data, on_paper, over
 from windtunnel.report.chart.axes import Axis
@@ -69,12 +70,7 @@ def pareto_rows(workload: Workload, eta: float) -> list[dict[str, Any]]:
 
     return [
         {
-            "batch_size": one.batch_size,
-            "power_limit": one.power_limit,
-            "label": one.label,
-            "tta_s": one.tta_s,
-            "eta_j": one.eta_j,
-            "cost_j": one.cost_j,
+            **fields_of(one, "batch_size", "power_limit", "label", "tta_s", "eta_j", "cost_j"),
             "kind": kind(one),
             "on_front": (one.batch_size, one.power_limit) in front,
         }
@@ -137,9 +133,7 @@ def map_rows(workload: Workload, eta: float) -> list[dict[str, Any]]:
     best, default = optimum(workload, eta), default_configuration(workload, eta)
     return [
         {
-            "batch_size": one.batch_size,
-            "power_limit": one.power_limit,
-            "feasible": one.feasible,
+            **fields_of(one, "batch_size", "power_limit", "feasible"),
             "cost_j": one.cost_j if one.feasible else None,
             "ratio": one.cost_j / best.cost_j if one.feasible else None,
             "kind": "optimum" if one == best else "default" if one == default else "",

@@ -13,6 +13,7 @@ from windtunnel import storage
 from windtunnel.characterize.named_jobs import with_jobs_named
 from windtunnel.companions import HOLDING_COLUMNS, SAMPLE_COLUMNS, companion_schema
 from windtunnel.errors import TraceError
+from windtunnel.plain import fields_of
 from windtunnel.quantiles import quantiles
 
 if TYPE_CHECKING:
@@ -87,13 +88,9 @@ class MeasuredUse:
     def data(self) -> dict[str, Any]:
         """Return it as plain data, without the curves."""
         return {
-            "source": self.source,
-            "format": self.format,
-            "rows_read": self.rows_read,
-            "samples": self.samples,
-            "dropped": self.dropped,
-            "notes": self.notes,
-            "metrics": self.metrics,
+            **fields_of(
+                self, "source", "format", "rows_read", "samples", "dropped", "notes", "metrics"
+            ),
             "jobs": {name: {"jobs": use.jobs, "by": use.by} for name, use in self.jobs.items()},
             "why_no_jobs": self.why_no_jobs,
         }

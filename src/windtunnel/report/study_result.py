@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from windtunnel.plain import fields_of
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import WIDTH, beside, on_page, on_paper, over, titled
 from windtunnel.report.chart.axes import Axis, names
@@ -121,10 +122,7 @@ def contrast_rows(found: Paired) -> pa.Table:
             "mean": contrast.mean,
             "baseline_mean": contrast.baseline_mean,
             "change": contrast.change.estimate,
-            "low": contrast.change.low,
-            "high": contrast.change.high,
-            "confidence": contrast.change.confidence,
-            "num_draws": contrast.change.num_draws,
+            **fields_of(contrast.change, "low", "high", "confidence", "num_draws"),
             "num_missing": contrast.num_missing,
             "verdict": contrast.verdict,
         }

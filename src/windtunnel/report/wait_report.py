@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.plain import fields_of
 from windtunnel.predictors.waits import PERCENTS
 from windtunnel.report.answer_charts import wait_spans
 from windtunnel.report.columns import rows_table
@@ -94,10 +95,7 @@ def wait_data(request: Request, found: WaitPrediction, test: WaitBacktest) -> di
     """
     return {
         "request": {
-            "gpus": request.gpus,
-            "vc": request.vc,
-            "user": request.user,
-            "at": request.at,
+            **fields_of(request, "gpus", "vc", "user", "at"),
         },
         "quantiles": found.quantiles,
         "interval": {"low": found.low, "high": found.high},
@@ -105,9 +103,7 @@ def wait_data(request: Request, found: WaitPrediction, test: WaitBacktest) -> di
         "at_once": found.at_once,
         "alike": found.alike,
         "by": list(found.by),
-        "queued_jobs": found.queued_jobs,
-        "queued_gpus": found.queued_gpus,
-        "held_gpus": found.held_gpus,
+        **fields_of(found, "queued_jobs", "queued_gpus", "held_gpus"),
         "backtest": {**test.summary(), "by_size": test.by_size()},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.plain import fields_of
 from windtunnel.report.answer_charts import difference_spans
 from windtunnel.report.columns import rows_table
 from windtunnel.report.format import (
@@ -198,9 +199,7 @@ def nodes_data(found: FewestNodes, limit: float) -> dict[str, Any]:
     ``recorded_p90_wait`` (s), both null where nothing is recorded.
     """
     return {
-        "num_nodes": found.num_nodes,
-        "num_now": found.num_now,
-        "p90_wait": found.p90_wait,
+        **fields_of(found, "num_nodes", "num_now", "p90_wait"),
         "limit": limit,
         "interval": None
         if found.interval is None

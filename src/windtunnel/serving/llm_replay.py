@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import TraceError
+from windtunnel.plain import fields_of
 from windtunnel.serving.llm_costs import LinearCost
 from windtunnel.serving.llm_measured import RequestLog, read_request_log
 from windtunnel.serving.llm_outcome import latency_figure
@@ -65,10 +66,7 @@ class Replay:
         """Return what `llm-replay` reports."""
         return {
             "num_requests": self.num_rows,
-            "measured": self.measured,
-            "simulated": self.simulated,
-            "error": self.error,
-            "mean_absolute_error": self.mean_absolute_error,
+            **fields_of(self, "measured", "simulated", "error", "mean_absolute_error"),
         }
 
 

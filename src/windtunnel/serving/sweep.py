@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.checked import checked_choice
 from windtunnel.errors import InfeasibleError, SpecError
+from windtunnel.plain import fields_of
 from windtunnel.serving.placement import MEM_BUDGET, Placement
 from windtunnel.serving.search.policies import REFINE, named_policy, search
 from windtunnel.serving.simulate import simulate
@@ -162,9 +163,7 @@ def _row(
     point: _Point, served: tuple[ServingOutcome, Placement] | None, warm_up: float
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "axis": point.axis,
-        "value": point.value,
-        "candidate": point.candidate,
+        **fields_of(point, "axis", "value", "candidate"),
         "num_requests": None,
         "gpus": point.gpus,
         **dict.fromkeys(MEASURES),

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
+from windtunnel.plain import fields_of
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, error_cdf
 from windtunnel.predictors.features import numbers
@@ -241,10 +242,7 @@ class _Tunnel:
             {
                 "load": load,
                 "policy": setting.label,
-                "kind": setting.kind,
-                "model": setting.model,
-                "aging": setting.aging,
-                "queueing": setting.queueing,
+                **fields_of(setting, "kind", "model", "aging", "queueing"),
                 "num_finished": metrics["num_finished"],
                 **{key: metrics[key] for key in _METRICS},
                 **big_measures(outcome, self.big),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.plain import fields_of
 from windtunnel.report.figures.sources import WIDTHS, Look
 
 if TYPE_CHECKING:
@@ -305,19 +306,14 @@ def report(found: Sequence[Collected]) -> list[dict[str, Any]]:
     """
     return [
         {
-            "name": one.figure.name,
-            "title": one.figure.title,
-            "set": one.figure.set,
+            **fields_of(one.figure, "name", "title", "set"),
             "drawn": one.data.table is not None,
             "reason": "" if one.data.table is not None else one.data.reason,
             "parts": [
                 {
                     "trace": part.trace,
                     "panel": part.panel or None,
-                    "title": part.title,
-                    "n": part.n,
-                    "left_out": part.left_out,
-                    "why": part.why,
+                    **fields_of(part, "title", "n", "left_out", "why"),
                 }
                 for part in one.data.parts
             ],

@@ -5,7 +5,12 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.serving.kernels.llm_fleet import LLM_AHEAD, LLM_ORCA, LLM_VLLM_V1, LlmFleet
+from windtunnel.serving.kernels.llm_fleet import (
+    LLM_AHEAD,
+    LLM_ORCA,
+    LLM_VLLM_V1,
+    LlmFleet,
+)
 
 
 @compiled

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError, quote
+from windtunnel.plain import fields_of
 from windtunnel.site.conditions import FIELDS
 from windtunnel.study.grid.spec import OPTIONS, OWN, RECORDED, PolicyEntry
 from windtunnel.study.resolving import conditions_of, resolved
@@ -98,9 +99,7 @@ class Cell:
         run = self.run
         return {
             **{name: getattr(run, name) for name in ("trace", "cluster", "load")},
-            "placement": self.placement,
-            "queueing": self.queueing,
-            "parameters": self.parameters,
+            **fields_of(self, "placement", "queueing", "parameters"),
             **{name: getattr(run, name) for name in ("policy", "seed", "run_id")},
         }
 
