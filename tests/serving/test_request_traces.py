@@ -338,6 +338,7 @@ HEAD = "model,dp,op,pp,batch_size,stage,stage_latency_s,stage_weight_bytes\n"
         (HEAD + "m,1,1,1,1,0,0.1,5\n" * 2, "line 3, column 'stage'"),
         (HEAD + "m,1,1,1,1,0,-1,5\n", "column 'stage_latency_s'"),
         (HEAD + "m,1,0,1,1,0,1,5\n", "whole number >= 1"),
+        (HEAD + "m,1,1,1,1,0,1,5,6\n", "line 2"),
     ],
 )
 def test_damaged_profiles(tmp_path: Path, text: str, message: str) -> None:
@@ -345,6 +346,12 @@ def test_damaged_profiles(tmp_path: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(TraceError, match=message):
         read_profile(file)
+
+
+def test_gzipped_profile(tmp_path: Path) -> None:
+    file = tmp_path / "profile.csv.gz"
+    file.write_bytes(gzip.compress(("\ufeff" + HEAD + "m,1,1,1,1,0,0.5,5\n").encode()))
+    assert read_profile(file).latency("m") == 0.5
 
 
 def test_prefixes_by_hand(tmp_path: Path) -> None:

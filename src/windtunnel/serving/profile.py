@@ -121,7 +121,7 @@ class Profile:
 
 
 def read_profile(path: str | Path) -> Profile:
-    """Read a profile from CSV.
+    """Read a profile from CSV, plain or gzipped.
 
     Columns: ``model``, ``dp``, ``op``, ``pp``, ``batch_size``, ``stage`` (0 .. pp - 1),
     ``stage_latency_s`` and, where known, ``stage_weight_bytes`` and ``stage_act_bytes`` for each
