@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flight_cases import Case, device_cases, job_lists, node_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    import windtunnel as wt
+import windtunnel as wt
 
 
 def nodes_of(cluster: wt.ClusterSpec) -> list[wt.NodeType]:
@@ -72,17 +71,35 @@ def test_nothing_is_given_out_twice(case: Case) -> None:
     assert len(out.table) == len(case.jobs["submit_time"])
 
 
+def test_the_head_leaves_a_job_the_device_that_it_can_do_without() -> None:
+    """At 2 device 0 is free. The head is promised two GPUs at 10, of 0, 1 and 2: 1 and 2 will do.
+
+    Three GPUs are free then, and the last job takes one of them, for long.
+    """
+    names = ("submit_time", "duration", "num_gpus")
+    rows = [(0, 1, 1), (0, 10, 2), (0, 30, 1), (2, 20, 2), (2, 50, 1)]
+    jobs = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    jobs["estimate"] = jobs["duration"]
+    for sharing in (None, "devices"):
+        for engine in ("compiled", "reference"):
+            for rule in ("easy", "easy_sjbf"):
+                out = wt.simulate(
+                    jobs, "1x4", "fifo", queueing=rule, sharing=sharing, engine=engine
+                )
+                assert out.table["start_time"].to_pylist() == [0, 0, 0, 10, 2]
+
+
 @settings(max_examples=200)
 @given(
     job_lists(),
     node_clusters(),
-    st.sampled_from(("fifo", "sjf", "srtf")),
+    st.sampled_from(("fifo", "sjf", "srtf", "easy")),
     st.sampled_from(("best_fit", "spread")),
 )
 def test_whole_gpus_go_where_they_go_without_devices(
     jobs: dict[str, list[Any]], cluster: wt.ClusterSpec, policy: str, placement: str
 ) -> None:
-    """Not under backfilling, whose promises are of devices then (docs/reference/placements.md)."""
+    """Not under `conservative`, whose promises are of devices then."""
     case = Case(jobs, cluster, policy, None, placement, 0.0, 0.0, None)
     plain, modelled = case.fly("auto"), replace(case, sharing="devices").fly("auto")
     assert plain.table["nodes"].equals(modelled.table["nodes"])

@@ -21,6 +21,7 @@ from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.ranked import RANKED_CAPACITY
 from windtunnel.kernel.state import State
@@ -41,6 +42,8 @@ class EasyRule(PreemptingRule):
         shadow: s.
         left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
+        held: where.
+        by_device: nodes have devices.
         is_reserved: the shadow is of this decision.
         is_held_up: a job behind the head waits for quota, and quotas are to block.
         has_quota: the head has its quota by itself, nobody giving way.
@@ -53,6 +56,8 @@ class EasyRule(PreemptingRule):
     has_quota: cython.bint
     is_robbed: cython.bint
     shortest_first: cython.bint
+    by_device: cython.bint
+    held: Pairs
     announced: Announced
     version: cython.longlong
     stamp: cython.longlong
@@ -73,10 +78,12 @@ class EasyRule(PreemptingRule):
         announced: Announced,
         *,
         shortest_first: bool,
+        by_device: bool,
         preemption: Preemption | None = None,
     ) -> None:
         PreemptingRule.__init__(self, state, admission, preemption)
-        self.shortest_first = shortest_first
+        self.shortest_first, self.by_device = shortest_first, by_device
+        self.held = Pairs()
         self.announced = announced
         lines = max(self.lines.num_lines, 1)
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
@@ -255,8 +262,14 @@ class EasyRule(PreemptingRule):
         if self.state.has_power:
             self.left = spare - self.admission.floor(self.beside, head)
         self.beside.take(self.admission.kind, self.beside.place, 0, self.beside.place.count)
+        self._hold(self.beside.place)
         self.shadow = time
         return True
+
+    @compiled
+    def _hold(self, place: Pairs) -> cython.void:
+        self.held.count = 0
+        self.held.extend(place, 0, place.count)
 
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
@@ -348,16 +361,59 @@ class EasyRule(PreemptingRule):
             need = self.admission.floor(self.free, job)
             if need > self.left:
                 return False
+        if not self._is_beside(job, kind) and not self._makes_way(job, kind):
+            return False
+        self.beside.take(kind, self.free.place, 0, self.free.place.count)
+        self.left -= need
+        return True
+
+    @compiled
+    def _is_beside(self, job: cython.int, kind: cython.int) -> cython.bint:
+        """Return whether what ``free.place`` has is free at the shadow, too."""
+        fits: cython.bint
         access: cython.int = self.state.access[job] if self.state.has_access else 0
-        if access > 0 and self.beside.open_for(access):
-            fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
+        opened: cython.bint = access > 0 and self.beside.open_for(access)
+        fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
+        if opened:
             self.beside.close()
-        else:
-            fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
-        if fits:
-            self.beside.take(kind, self.free.place, 0, self.free.place.count)
-            self.left -= need
         return fits
+
+    @compiled
+    def _makes_way(self, job: cython.int, kind: cython.int) -> cython.bint:
+        """Let the head have other devices of its nodes, if a job can have its place then.
+
+        Its promise is of the nodes. Where holds, reservations, quotas or power tell places apart
+        otherwise, it stands.
+        """
+        moves: cython.bint = False
+        own: cython.int = self.state.kind[self.head]
+        if not self.by_device or self.shadow == ENDLESS:
+            return False
+        if self.state.has_quotas or self.state.has_power:
+            return False
+        if self.announced.next < self.announced.count:
+            return False
+        if self.state.has_access and self.state.access[self.head] + self.state.access[job] > 0:
+            return False
+        self.beside.give(own, self.held, 0, self.held.count)
+        if self.beside.is_free(kind, self.free.place, 0, self.free.place.count):
+            self.beside.take(kind, self.free.place, 0, self.free.place.count)
+            self.beside.draws = self.state.num_stays
+            moves = self.beside.fit(own) and self._is_on_nodes_held(self.beside.place)
+            self.beside.give(kind, self.free.place, 0, self.free.place.count)
+        if moves:
+            self._hold(self.beside.place)
+        self.beside.take(own, self.held, 0, self.held.count)
+        return moves
+
+    @compiled
+    def _is_on_nodes_held(self, place: Pairs) -> cython.bint:
+        index: cython.longlong = 0
+        if place.count != self.held.count:
+            return False
+        while index < place.count and place.node[index] == self.held.node[index]:
+            index += 1
+        return index == place.count
 
     # Those behind the head.
 

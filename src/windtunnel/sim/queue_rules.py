@@ -44,6 +44,7 @@ def rule_of(run: KernelRun) -> Any:
             admission,
             run.announced,
             shortest_first=queueing == "easy_sjbf",
+            by_device=bool(run.problem.devices),
             preemption=preemption,
         )
     if preemption is not None:

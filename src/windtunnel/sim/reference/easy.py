@@ -86,11 +86,13 @@ class Easy(Backfilling):
         shortest_first: backfilled jobs are tried by (estimate, arrival).
         head: who was promised a start at the last decision; -1 = nobody.
         shadow: and for when, s; None = it was not asked.
+        held: where; None = it is never known to fit.
     """
 
     shortest_first = False
     head: int = -1
     shadow: float | None = None
+    held: Where | None = None
 
     def decide(self) -> None:
         """Start who may start; where that takes the head's quota, who is next holds its place."""
@@ -119,7 +121,8 @@ class Easy(Backfilling):
             if state.planned_stop(job, state.now) > shadow:
                 draw = state.draw(job, where)
                 free = state.opened(beside, job)
-                if draw > left or not free.fits(where, state.demand[job]):
+                is_free = free.fits(where, state.demand[job])
+                if draw > left or not (is_free or self._makes_way(head, job, where, beside)):
                     continue
                 beside.take(where, state.demand[job])
                 left -= draw
@@ -157,8 +160,33 @@ class Easy(Backfilling):
             where: Where | None = state.search(head, free, time, spare)[0]
             if where is not None:
                 free.take(where, state.demand[head])
+                self.held = where
                 return time, free, spare - state.draw(head, where)
+        self.held = None
         return math.inf, state.free.copy(), state.spare
+
+    def _makes_way(self, head: int, job: int, where: Where, beside: Any) -> bool:
+        """Let the head have other devices of its nodes, if a job can have its place then.
+
+        Its promise is of the nodes. Where holds, reservations, quotas or power tell places apart
+        otherwise, it stands.
+        """
+        state, demand = self.state, self.state.demand[head]
+        tells = state.quotas is not None or state.watts is not None
+        tells |= bool(state.access[head] or state.access[job])
+        tells |= any(time > state.happened for time, _, _ in state.planned)
+        if tells or not state.problem.devices or self.held is None:
+            return False
+        found: Where | None = None
+        beside.give(self.held, demand)
+        if beside.fits(where, state.demand[job]):
+            beside.take(where, state.demand[job])
+            found = state.put(beside, head, demand)
+            beside.give(where, state.demand[job])
+        moves = found is not None and [n for n, _ in found] == [n for n, _ in self.held]
+        self.held = found if moves else self.held
+        beside.take(self.held, demand)
+        return moves
 
     def _below(self, head: int) -> list[int]:
         ranked = self.ranked([*self.state.running, head])
