@@ -51,7 +51,7 @@ def checked_number(
     """
     fits = (
         _is_a(Real, value)
-        and math.isfinite(value)
+        and _is_finite(value)
         and (least is None or value >= least)
         and (above is None or value > above)
         and (most is None or value <= most)
@@ -97,11 +97,19 @@ def checked_choice(where: str, value: Any, known: Collection[str]) -> str:
     Raises:
         SpecError: it is none of them; the nearest is suggested.
     """
-    if value not in known:
-        raise SpecError.unknown(where, value, known)
+    if not isinstance(value, str) or value not in known:
+        raise SpecError.unknown(where, str(value), known)
     return str(value)
 
 
 def _is_a(kind: type, value: Any) -> bool:
     """Return whether a value is such a number; True and False are none."""
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a number is one as a float, too."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
