@@ -486,7 +486,7 @@ class QuotaRule(Rule):
 
     @compiled
     def _put_back(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
-        doublings: cython.int = self.times[job]
+        doublings: cython.int = cython.cast(cython.int, self.times[job])
         self._leave(line)
         self.times[job] += 1
         self.num_timeouts += 1
