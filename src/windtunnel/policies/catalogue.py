@@ -10,12 +10,23 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import PolicyError, SpecError
+from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.plugins import Catalogue, declared_in, parameters
-from windtunnel.sim.contract import FunctionPolicy, Policy
+from windtunnel.sim.contract import FunctionPolicy, Policy, check_every
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: What the engine calls the methods of a policy with.
+_ARGUMENTS = {
+    "rank": ("jobs",),
+    "key": ("job", "now"),
+    "decide": ("now", "queue", "cluster"),
+    "fill": ("now", "queue", "cluster"),
+    "for_run": ("problem",),
+    "started": ("job", "now"),
+    "stopped": ("job", "now"),
+}
 
 
 def as_policy(name: str, given: Any) -> Policy:
@@ -26,24 +37,50 @@ def as_policy(name: str, given: Any) -> Policy:
     """
     if isinstance(given, type) and issubclass(given, Policy):
         try:
-            return _checked(given())
+            made = given()
         except TypeError as error:
             message = f"the class needs arguments ({error}); pass an instance"
             raise PolicyError(given.__name__, message) from error
+        return _checked(made)
     if isinstance(given, Policy):
         return _checked(given)
     if callable(given):
         return FunctionPolicy(given, "" if ":" in name else name)
-    raise PolicyError(str(type(given).__name__), "expected a policy's name, Policy or function")
+    found = f"{name} is {quote(given)}; " if name else ""
+    message = f"{found}expected a policy's name, Policy or function"
+    raise PolicyError(str(type(given).__name__), message)
 
 
 def _checked(made: Policy) -> Policy:
     _ = made.tier  # raises if the class defines none of the methods
-    if made.every is not None and not 0 < made.every < float("inf"):
-        raise PolicyError(made.label, f"every={made.every!r}; expected seconds > 0")
+    check_every(made.label, made.every)
     if made.fills and (made.every is None or made.tier < 3):  # noqa: PLR2004 - the tier's name
         raise PolicyError(made.label, "fills=True; expected decide(...) with every=seconds")
+    if made.fills and type(made).fill is Policy.fill:
+        raise PolicyError(made.label, "fills=True; expected a method fill(now, queue, cluster)")
+    if not isinstance(made, FunctionPolicy):
+        _check_arguments(made)
     return made
+
+
+def _check_arguments(made: Policy) -> None:
+    """Check that the methods of a class can be called as the engine will.
+
+    Raises:
+        PolicyError: one takes other arguments.
+    """
+    for name, arguments in _ARGUMENTS.items():
+        if getattr(type(made), name) is getattr(Policy, name):
+            continue
+        try:
+            taken = inspect.signature(getattr(made, name))
+        except (TypeError, ValueError):  # of a compiled class, say
+            continue
+        try:
+            taken.bind(*arguments)
+        except TypeError as error:
+            message = f"its method is {name}{taken}; expected {name}({', '.join(arguments)})"
+            raise PolicyError(made.label, message) from error
 
 
 def _built_in() -> dict[str, Policy]:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError, quote
+
+
+def real_numbers(given: Any) -> np.ndarray:
+    """Return what somebody's own function gave as float64, of any shape.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it is no array of real numbers.
+    """
+    found = np.asarray(given)
+    if found.dtype.kind not in "biufO":
+        raise TypeError(f"they are of type {found.dtype}")
+    return found.astype(np.float64)
 
 
 def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers") -> np.ndarray:

@@ -16,16 +16,19 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from windtunnel.errors import PolicyError, SpecError
+from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.sim.columns import real_numbers
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
@@ -377,6 +380,7 @@ class FunctionPolicy(Policy):
     ) -> None:
         self.function = function
         self.given_name = name or getattr(function, "__name__", "policy")
+        check_every(self.given_name, every)
         self.queueing = queueing
         self.preemptive = preemptive
         self.every = every
@@ -455,6 +459,30 @@ class Placement(Protocol):
         """Return nodes and GPUs for one job of this demand, or None if it does not fit now."""
 
 
+def policy_of_run(policy: Policy, problem: Problem) -> Policy:
+    """Return the policy with books of its own for a run.
+
+    Raises:
+        PolicyError: its ``for_run`` returned something else.
+    """
+    found: object = policy.for_run(problem)  # the user's own may return anything
+    if not isinstance(found, Policy):
+        message = f"for_run returned {quote(found)}; expected a Policy"
+        raise PolicyError(policy.label, message)
+    return found
+
+
+def check_every(label: str, every: Any) -> None:
+    """Check the seconds between a policy's rounds; None = it has none.
+
+    Raises:
+        PolicyError: they are no number, or not above 0.
+    """
+    is_number = isinstance(every, Real) and not isinstance(every, bool)
+    if every is not None and not (is_number and 0 < every <= sys.float_info.max):
+        raise PolicyError(label, f"every={quote(every)}; expected seconds > 0")
+
+
 def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
     """Return a tier-1 policy's order of the jobs to fly, checked.
 
@@ -471,8 +499,8 @@ def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
     """
     ranked = policy.rank(jobs)
     try:
-        values = np.asarray(ranked, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = real_numbers(ranked)
+    except (TypeError, ValueError, OverflowError) as error:
         raise PolicyError(policy.label, f"rank did not return numbers ({error})") from error
     if values.shape != (len(jobs),):
         raise PolicyError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import operator
+import sys
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from windtunnel.sim.places import gpu_time
 from windtunnel.sim.refusals import (
     DECISIONS,
     free_gpus,
+    is_float,
     is_whole,
     pairs_of,
     whole,
@@ -157,7 +159,7 @@ class Decisions:
     def _set_alarm(self, at: Any) -> None:
         if self.policy.every is not None:
             raise self.impossible("decides in rounds; it cannot ask for another instant", None)
-        if not isinstance(at, Real) or not self.deciding.now < at < math.inf:
+        if not isinstance(at, Real) or not self.deciding.now < at <= sys.float_info.max:
             message = f"asks to decide at {quote(at)}; expected a later time, in seconds"
             raise self.impossible(message, None)
         if at not in self.alarms[:1] and not self.deciding.is_idle:
@@ -248,7 +250,7 @@ class Decisions:
         found: Where = []
         placed = 0
         for node, grant in where:
-            if not isinstance(grant, float):
+            if not is_float(grant):
                 found.append(self.integers(node, grant))
                 placed += 1
             elif not self.problem.devices:
@@ -342,7 +344,7 @@ class Decisions:
             raise self.impossible(message, view)
         try:
             value = float(rate)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = math.nan
         if not 0 < value < math.inf:
             message = f"gives a job the rate {rate!r}; expected a number above 0"

@@ -48,6 +48,10 @@ class DeviceRules:
     bind_cpu_tasks: bool = False
     one_rack: bool = False
 
+    def limits(self, cluster: ClusterSpec) -> tuple[str, ...]:
+        """Return the columns of jobs that constrain them besides GPUs: the cluster states those."""
+        return _stated(cluster) if self.resources else ()
+
 
 @dataclass(frozen=True)
 class _Nodes:
@@ -94,13 +98,16 @@ def needs_devices(table: pa.Table, cluster: ClusterSpec, *, resources: bool) -> 
     share = gpus / tasks
     if ((gpus != np.floor(gpus)) | (share != np.floor(share))).any():
         return True
-    limits = (
-        (any(n.cpus is not None for n in cluster.node_types), "num_cpus"),
-        (any(n.mem_gib is not None for n in cluster.node_types), "mem_gib"),
-    )
-    return resources and any(
-        limited and bool((getattr(jobs, name) > 0).any()) for limited, name in limits
-    )
+    return resources and any((getattr(jobs, name) > 0).any() for name in _stated(cluster))
+
+
+def _stated(cluster: ClusterSpec) -> tuple[str, ...]:
+    """Return the jobs' columns that nodes of a cluster say how much they have of, but for GPUs."""
+    said = {
+        "num_cpus": any(kind.cpus is not None for kind in cluster.node_types),
+        "mem_gib": any(kind.mem_gib is not None for kind in cluster.node_types),
+    }
+    return tuple(name for name, is_said in said.items() if is_said)
 
 
 def _binding(
@@ -189,10 +196,8 @@ def demands_on_devices(
         SpecError: a node has more devices than can be distinguished.
     """
     nodes = device_nodes(cluster)
-    constrained = (
-        rules.resources and any(node.cores is not None for node in nodes),
-        rules.resources and any(node.mem is not None for node in nodes),
-    )
+    limits = rules.limits(cluster)
+    constrained = "num_cpus" in limits, "mem_gib" in limits
     largest = 1 if asks is None else max((node.gpus for node in nodes), default=1)
     requests = requests_of(
         jobs, rows, pooled=rules.pooled, constrained=constrained, largest=largest

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.topology.request import TopologyRequest
 
+#: What floats may leave of a unit when they are divided.
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Requests:
@@ -137,8 +140,9 @@ def requests_of(
 
     GPUs are divided evenly among a job's tasks; where the number of tasks is unknown, a job of
     several whole GPUs has one task a GPU, or as few tasks as ``largest`` allows; any other job has
-    one. Shares are rounded to thousandths
-    of a GPU, cores to thousandths, memory to MiB. Unknown cores or memory are no constraint.
+    one. A task's share is rounded down to thousandths of a GPU, its cores to thousandths, its
+    memory to MiB, so that all tasks together never ask for more than the job. Unknown cores or
+    memory are no constraint.
 
     Args:
         jobs: the jobs.
@@ -221,7 +225,12 @@ def _of_a_task(asked: np.ndarray, tasks: np.ndarray, unit: int) -> tuple[np.ndar
     """Return what one task asks for in whole units, and how many jobs do not say."""
     unknown = np.isnan(asked)
     each = np.where(unknown, 0.0, asked) / tasks * unit
-    return np.round(each).astype(np.int64), int(unknown.sum())
+    return rounded_down(each), int(unknown.sum())
+
+
+def rounded_down(units: np.ndarray) -> np.ndarray:
+    """Return whole units, Int array; what a division left just below one is one."""
+    return np.floor(units + _ROUNDING).astype(np.int64)
 
 
 def odd_shares(jobs: Jobs, rows: np.ndarray, *, pooled: bool) -> np.ndarray:
@@ -249,7 +258,7 @@ def _tasks_and_milli(
     sizes, of = np.unique(np.where(whole, gpus, 1.0), return_inverse=True)
     fewest = np.array([fewest_pods(int(size), largest) for size in sizes], dtype=float)
     tasks = np.where(tasks >= 1, tasks, fewest[of])
-    return tasks, np.round(gpus / tasks * MILLI).astype(np.int64)
+    return tasks, rounded_down(gpus / tasks * MILLI)
 
 
 def _refusal(jobs: Jobs, rows: np.ndarray, rule: str, hint: str) -> SchemaError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import PolicyError
+from windtunnel.sim.columns import real_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ def key_of(policy: Policy, views: Any, job: int, now: float) -> float:
     given = policy.key(view, now)
     try:
         value = float(given) + 0.0
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         message = f"key returned {given!r}; expected a number"
         raise PolicyError(policy.label, message, time=now, job=view.job_id) from error
     if math.isnan(value):
@@ -84,8 +85,8 @@ def keys_of(policy: Policy, views: Any, numbers: np.ndarray, now: float) -> np.n
     jobs = JobsView(numbers, views.columns)
     given: Any = policy.key(jobs, now)  # type: ignore[arg-type] # many jobs, as it asks for
     try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = real_numbers(given)
+    except (TypeError, ValueError, OverflowError) as error:
         message = f"key did not return numbers ({error})"
         raise PolicyError(policy.label, message, time=now) from error
     if values.shape != (len(jobs),):

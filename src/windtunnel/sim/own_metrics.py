@@ -6,6 +6,7 @@ is nothing to measure. It is found as every plug-in is (`windtunnel.plugins`).
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -78,6 +79,7 @@ def measured(outcome: Flown, names: Iterable[Any]) -> dict[str, float | None]:
         function = METRICS.resolve(name)
         own = name if isinstance(name, str) else getattr(function, "__name__", "metric")
         key = own.rpartition(":")[2]
+        _check_arguments(own, function)
         given = function(outcome)
         several = given if isinstance(given, Mapping) else {"": given}
         for part, value in several.items():
@@ -85,12 +87,25 @@ def measured(outcome: Flown, names: Iterable[Any]) -> dict[str, float | None]:
     return found
 
 
+def _check_arguments(name: str, function: Callable[[Any], Any]) -> None:
+    """Check that a metric can be called with an outcome."""
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):  # of a compiled function, say
+        return
+    try:
+        taken.bind("outcome")
+    except TypeError as error:
+        message = f"it takes {taken}; expected a function of an outcome."
+        raise SpecError(f"metric {name}", message) from error
+
+
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isnan(number):
         raise SpecError(f"metric {name}", f"returned {quote(value)}; expected a number or None.")

@@ -21,12 +21,14 @@ from windtunnel.sim.device_requests import odd_shares
 from windtunnel.sim.jobs import Jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.topology_asks import Asks
+
+_UNITS = {"num_cpus": "cores", "mem_gib": "GiB"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def build(
     notes += asked.notes
     demand_of, demands = asked.demand_of, asked.demands
     flown = ~asked.too_large[demand_of] if len(demands) else np.ones(0, dtype=bool)
-    _oversize(jobs, rows[~flown], cluster, oversize, reasons)
+    beside = () if devices is None else devices.limits(cluster)
+    _oversize(jobs, rows[~flown], cluster, oversize, reasons, beside=beside)
     rows, demand_of = rows[flown], demand_of[flown]
     gpus = np.array(asked.gpus, dtype=np.int64)
     estimate = _estimates(jobs, rows, estimates, notes)
@@ -241,8 +244,18 @@ def _estimates(jobs: Jobs, rows: np.ndarray, estimates: str | None, notes: list[
 
 
 def _oversize(
-    jobs: Jobs, rows: np.ndarray, cluster: ClusterSpec, oversize: str, reasons: dict[int, str]
+    jobs: Jobs,
+    rows: np.ndarray,
+    cluster: ClusterSpec,
+    oversize: str,
+    reasons: dict[int, str],
+    *,
+    beside: Sequence[str],
 ) -> None:
+    """Write down why jobs that are too large take no part, or refuse them.
+
+    ``beside``: the columns that limit jobs besides GPUs.
+    """
     if len(rows) == 0:
         return
     for row in rows.tolist():
@@ -250,8 +263,11 @@ def _oversize(
         of_type = f" of type {kind}" if kind else ""
         words = jobs.topology[row] if "topology" in jobs.table.column_names else None
         of_type += f" as {words}" if words else ""
+        asked = {name: float(getattr(jobs, name)[row]) for name in beside}
+        more = [f"{asked[name]:g} {_UNITS[name]}" for name in beside if asked[name] > 0]
         reasons[row] = (
-            f"asks for {jobs.num_gpus[row]:g} GPUs{of_type}; the cluster cannot hold it: "
+            f"asks for {', '.join([f'{jobs.num_gpus[row]:g} GPUs{of_type}', *more])}; "
+            "the cluster cannot hold it: "
             f"{cluster.describe()}"
         )
     if oversize == "raise":

@@ -6,6 +6,8 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel.cluster.free import EVERY_NODE
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
 
 #: What a policy may yield, for messages.
-DECISIONS = "Start, Preempt, Move, Rerate, Resize, Wake or Stop"
+DECISIONS = "Start, Preempt, Move, Rerate, Resize or Wake"
 #: Nodes with free GPUs that are named; the others are counted.
 _MOST_NAMED = 8
 _ROUNDING = 1e-6
@@ -24,6 +26,11 @@ _ROUNDING = 1e-6
 def is_whole(number: float) -> bool:
     """Return whether a number is whole, but for rounding."""
     return math.isfinite(number) and abs(number - round(number)) <= _ROUNDING
+
+
+def is_float(grant: Any) -> bool:
+    """Return whether a grant of a policy's own is a number of GPUs, not units or devices."""
+    return isinstance(grant, float | np.floating)
 
 
 def whole(number: float) -> int:
@@ -78,7 +85,7 @@ def _why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> 
             kind = problem.types[node]
             return f"it does not accept the GPUs of {place} {node}" + (f" ({kind})" if kind else "")
     if problem.devices:
-        return _devices(problem, pairs, free)
+        return _devices(problem, demand, where, pairs, free)
     return _whole(problem, demand, pairs, free)
 
 
@@ -97,7 +104,7 @@ def pairs_of(problem: Problem, where: Any) -> Where | None:
 
 def _units(problem: Problem, grant: Any) -> int:
     """Return a grant in GPU units: a whole number is that, a float is a number of GPUs."""
-    return whole(grant * problem.units) if isinstance(grant, float) else operator.index(grant)
+    return whole(grant * problem.units) if is_float(grant) else operator.index(grant)
 
 
 def why_not_beside(
@@ -129,15 +136,38 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
     place = "pool" if problem.is_pool else "node"
     shape = getattr(demand, "shape", None)
     asked = sum(shape) if shape is not None else demand.gpus
-    given = sum(grant for _, grant in pairs)
+    why = _amounts(problem, asked, getattr(demand, "task", 1), pairs, free)
+    if why:
+        return why
+    if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
+        grants = [grant for _, grant in pairs]
+        return f"the option's GPUs by node are {list(shape)}, and it is given {grants}"
+    return f"{place} {pairs[0][0]} has too few free cores"
+
+
+def _amounts(
+    problem: Problem, asked: int, task: int, pairs: list[tuple[int, int]], free: Sequence[int]
+) -> str:
+    """Return what is wrong with GPU units on places, of which a job asks for some; empty = nothing.
+
+    Args:
+        problem: jobs and cluster.
+        asked: GPU units of the job.
+        task: GPU units of one task.
+        pairs: places and GPU units there.
+        free: GPU units that the job may use, by place.
+    """
+    place = "pool" if problem.is_pool else "node"
+    if not pairs:
+        return "it is given no GPUs"
     for node, grant in pairs:
         if grant < 1:
             return f"found {grant} GPUs on {place} {node}; expected at least 1"
+    given = sum(grant for _, grant in pairs)
     if given != asked:
-        nodes = ", ".join(f"{place} {node}" for node, _ in pairs) or f"no {place}"
+        nodes = ", ".join(f"{place} {node}" for node, _ in pairs)
         wants, gets = _gpus(problem, asked), _gpus(problem, given)
         return f"it asks for {wants} GPUs, and is given {gets} on {nodes}"
-    task = getattr(demand, "task", 1)
     for node, grant in pairs:
         if grant % task:
             message = f"each of its tasks needs {_gpus(problem, task)} GPUs of one node, and "
@@ -150,13 +180,17 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
             has = _gpus(problem, max(free[node], 0))
             gets = _gpus(problem, grant)
             return f"{place} {node} has {has} free GPUs, and it is given {gets} there"
-    if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
-        grants = [grant for _, grant in pairs]
-        return f"the option's GPUs by node are {list(shape)}, and it is given {grants}"
-    return f"{place} {pairs[0][0]} has too few free cores" if pairs else "it is given no GPUs"
+    return ""
 
 
-def _devices(problem: Problem, pairs: list[tuple[int, int]], free: Sequence[int]) -> str:
+def _devices(
+    problem: Problem, demand: Any, where: Any, pairs: list[tuple[int, int]], free: Sequence[int]
+) -> str:
+    as_numbers = all(is_float(grant) for _, grant in where)
+    if as_numbers and demand.amount:
+        why = _amounts(problem, demand.count * demand.amount, demand.amount, pairs, free)
+        if why:
+            return why
     if not pairs:
         return "it is given no GPUs"
     nodes = sorted({node for node, _ in pairs})

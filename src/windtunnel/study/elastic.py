@@ -32,6 +32,7 @@ from windtunnel.placements.tree import Tree
 from windtunnel.placements.whole import BestFit
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
+from windtunnel.sim.contract import policy_of_run
 from windtunnel.sim.elastic.domains import Domains
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.scores import Elastic, Scores
@@ -133,7 +134,7 @@ def fly_elastic(
     smallest = least if policy.resizes else None
     problem, extra, more = rules.extras(problem, cluster, conditions, smallest)
     works, notes = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)
-    flown = policy.for_run(problem)
+    flown = policy_of_run(policy, problem)
     engine = choose_engine(conditions.engine)
     flight = engine.run(
         problem,

@@ -177,6 +177,10 @@ def read_cost(
         if not all(key.strip() for key, _, _ in parts):
             message = f"found {quote(given)}; expected as in 1=7/2=30/9=60 or bert=20/*=5"
             raise SpecError(name, message)
+        named = [key.strip() for key, _, _ in parts]
+        twice = next((key for key in named if named.count(key) > 1), None)
+        if twice is not None:
+            raise SpecError(name, f"found {quote(twice)} twice; give each once.")
         given = {key.strip(): _seconds(f"{name}.{key}", cost) for key, _, cost in parts}
     if not isinstance(given, Mapping):
         return _seconds(name, given)
@@ -190,7 +194,7 @@ def read_cost(
 def _seconds(name: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number < math.inf:
         raise SpecError(name, f"found {quote(value)}; expected seconds >= 0")
@@ -198,7 +202,10 @@ def _seconds(name: str, value: Any) -> float:
 
 
 def _of_function(name: str, cost: Callable[[Jobs], np.ndarray], jobs: Jobs) -> np.ndarray:
-    found = np.asarray(cost(jobs), dtype=np.float64)
+    try:
+        found = np.asarray(cost(jobs), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SpecError(name, f"the function returned no numbers ({error}).") from error
     if found.shape != (len(jobs),) or not (found >= 0).all() or np.isinf(found).any():
         message = f"the function returned shape {found.shape}; expected seconds >= 0, one a job"
         raise SpecError(name, message)

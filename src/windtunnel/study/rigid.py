@@ -19,7 +19,7 @@ from windtunnel.placements import (
 from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import checked_queueing
+from windtunnel.sim.contract import checked_queueing, policy_of_run
 from windtunnel.sim.demands import DeviceRules, needs_devices
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
@@ -79,7 +79,7 @@ def fly_rigid(
         incomplete=conditions.scheduler.incomplete,
         asks=asks_of(conditions.scheduler, rules.where),
     )
-    whole, flown = problem, policy.for_run(problem)
+    whole, flown = problem, policy_of_run(policy, problem)
     refused = flown.refuses() | too_large(
         policy.label, problem, flown.too_large(), conditions.scheduler.oversize
     )
@@ -88,7 +88,7 @@ def fly_rigid(
     check_rounds(problem, policy, rules.around.disruptions, rules.until)
     problem, extra, notes = rules.around.extras(problem, cluster, conditions)
     if problem is not whole:
-        flown = policy.for_run(problem)
+        flown = policy_of_run(policy, problem)
     overhead, why_free = costs_of(conditions.scheduler, policy, problem)
     flight = rules.engine.run(
         problem,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, MILLI
+from windtunnel.sim.device_requests import rounded_down
 
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
@@ -68,7 +69,7 @@ def holdings(outcome: Flown) -> Holdings:
     asked = np.nan_to_num(outcome.jobs["num_cpus"].to_numpy().astype(np.float64))[row]
     if len(flight.node_tasks):
         tasks = np.bincount(stay, flight.node_tasks)[stay]
-        cores = np.round(asked / tasks * CORE_UNITS) * flight.node_tasks
+        cores = rounded_down(asked / tasks * CORE_UNITS) * flight.node_tasks
     elif flight.stretches is not None:
         found = flight.stretches
         cores = np.round((found.cpus / found.gpus)[stay] * flight.node_gpus * CORE_UNITS)
