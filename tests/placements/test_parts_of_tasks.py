@@ -1,4 +1,4 @@
-"""Tasks' parts of a job's GPUs, cores and memory: together they are never more than the job asks."""
+"""Tasks' parts of a job's GPUs, cores and memory: together never more than the job asks for."""
 
 from __future__ import annotations
 

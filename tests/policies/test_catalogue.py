@@ -187,7 +187,9 @@ def test_unknown_names(module: str, name: str, message: str) -> None:
 
 
 def test_what_is_no_policy(module: str) -> None:
-    with pytest.raises(wt.PolicyError, match="policy 'int': expected a policy's name"):
+    with pytest.raises(
+        wt.PolicyError, match="policy 'int': site_policies:number is 7; expected a policy's name"
+    ):
         resolve_policy(f"{module}:number")
     for given in (7, None, [wt.Policy]):
         with pytest.raises(wt.PolicyError, match="expected a policy's name, Policy or function"):

@@ -262,7 +262,7 @@ ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
             yields_nonsense,
             0,
             None,
-            "yielded 'start a'; expected Start, Preempt, Move, Rerate, Resize, Wake or Stop",
+            "yielded 'start a'; expected Start, Preempt, Move, Rerate, Resize or Wake",
         ),
     ],
 )

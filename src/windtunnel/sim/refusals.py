@@ -142,7 +142,7 @@ def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Se
     if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
         grants = [grant for _, grant in pairs]
         return f"the option's GPUs by node are {list(shape)}, and it is given {grants}"
-    return f"{place} {pairs[0][0]} has too few free cores"
+    return f"{place} {pairs[0][0]} has too few free cores" if pairs else "it is given no GPUs"
 
 
 def _amounts(
@@ -158,14 +158,12 @@ def _amounts(
         free: GPU units that the job may use, by place.
     """
     place = "pool" if problem.is_pool else "node"
-    if not pairs:
-        return "it is given no GPUs"
     for node, grant in pairs:
         if grant < 1:
             return f"found {grant} GPUs on {place} {node}; expected at least 1"
     given = sum(grant for _, grant in pairs)
     if given != asked:
-        nodes = ", ".join(f"{place} {node}" for node, _ in pairs)
+        nodes = ", ".join(f"{place} {node}" for node, _ in pairs) or f"no {place}"
         wants, gets = _gpus(problem, asked), _gpus(problem, given)
         return f"it asks for {wants} GPUs, and is given {gets} on {nodes}"
     for node, grant in pairs:
