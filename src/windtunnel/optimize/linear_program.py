@@ -31,8 +31,6 @@ INTERIOR_POINT_COLUMNS = 1_500
 TOLERANCE = 1e-9
 #: A reduced cost above this share of the largest cost pins its column on the optimal face.
 _FACE = 1e-8
-#: HiGHS's numbers of the two simplex methods.
-_DUAL, _PRIMAL = 1, 4
 #: Rows named in an error.
 _NAMED = 5
 
@@ -311,8 +309,6 @@ class LinearProgram:
         row_lower, row_upper = self._row_lower.copy(), self._row_upper.copy()
         costs: np.ndarray = self._costs
         try:
-            # What is left is where it stood and only costs change: the basis is primal feasible.
-            self._highs.setOptionValue("simplex_strategy", _PRIMAL)
             for objective in then:
                 scale = _FACE * max(1.0, float(np.abs(costs).max(initial=0.0)))
                 answer = self._highs.getSolution()
@@ -340,7 +336,6 @@ class LinearProgram:
                     last = self._run("simplex")
                 count += last.iterations
         finally:
-            self._highs.setOptionValue("simplex_strategy", _DUAL)
             moved = ((lower != self._lower) | (upper != self._upper)).nonzero()[0]
             self._push_columns(moved, self._lower[moved], self._upper[moved])
             moved = ((row_lower != self._row_lower) | (row_upper != self._row_upper)).nonzero()[0]
