@@ -98,7 +98,7 @@ def checked_choice(where: str, value: Any, known: Collection[str]) -> str:
         SpecError: it is none of them; the nearest is suggested.
     """
     if not isinstance(value, str) or value not in known:
-        raise SpecError.unknown(where, str(value), known)
+        raise SpecError.unknown(where, value, known)
     return str(value)
 
 
