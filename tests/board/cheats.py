@@ -71,6 +71,10 @@ class Fills(wt.Policy):
     def decide(self, now: float, queue: Any, cluster: Any) -> Any:
         yield from ()
 
+    def fill(self, now: float, queue: Any, cluster: Any) -> Any:
+        """Start nobody."""
+        return ()
+
 
 class PerfectEstimates(wt.Policy):
     queueing = "easy"
