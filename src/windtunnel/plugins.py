@@ -284,6 +284,23 @@ def parameters(
     return given
 
 
+def takes_others(function: Callable[..., Any], *arguments: str) -> str:
+    """Return the parameters of a function that cannot be called with these; empty = it can.
+
+    >>> takes_others(lambda now, queue: None, "now", "queue", "cluster")
+    '(now, queue)'
+    """
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):  # of a compiled one, say
+        return ""
+    try:
+        taken.bind(*arguments)
+    except TypeError:
+        return str(taken)
+    return ""
+
+
 def parameter_value(text: str) -> Any:
     """Return what a parameter's text stands for: a number, or itself.
 

@@ -11,7 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError, quote
-from windtunnel.plugins import Catalogue, declared_in, parameters
+from windtunnel.plugins import Catalogue, declared_in, parameters, takes_others
 from windtunnel.sim.contract import FunctionPolicy, Policy, check_every
 
 if TYPE_CHECKING:
@@ -72,15 +72,9 @@ def _check_arguments(made: Policy) -> None:
     for name, arguments in _ARGUMENTS.items():
         if getattr(type(made), name) is getattr(Policy, name):
             continue
-        try:
-            taken = inspect.signature(getattr(made, name))
-        except (TypeError, ValueError):  # of a compiled class, say
-            continue
-        try:
-            taken.bind(*arguments)
-        except TypeError as error:
-            message = f"its method is {name}{taken}; expected {name}({', '.join(arguments)})"
-            raise PolicyError(made.label, message) from error
+        if others := takes_others(getattr(made, name), *arguments):
+            message = f"its method is {name}{others}; expected {name}({', '.join(arguments)})"
+            raise PolicyError(made.label, message)
 
 
 def _built_in() -> dict[str, Policy]:

@@ -18,6 +18,8 @@ from windtunnel.sim.jobs import Jobs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
+
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.topology.request import TopologyRequest
 
@@ -228,9 +230,9 @@ def _of_a_task(asked: np.ndarray, tasks: np.ndarray, unit: int) -> tuple[np.ndar
     return rounded_down(each), int(unknown.sum())
 
 
-def rounded_down(units: np.ndarray) -> np.ndarray:
+def rounded_down(units: ArrayLike) -> np.ndarray:
     """Return whole units, Int array; what a division left just below one is one."""
-    return np.floor(units + _ROUNDING).astype(np.int64)
+    return np.floor(np.asarray(units) + _ROUNDING).astype(np.int64)
 
 
 def odd_shares(jobs: Jobs, rows: np.ndarray, *, pooled: bool) -> np.ndarray:

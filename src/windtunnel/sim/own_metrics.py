@@ -6,13 +6,12 @@ is nothing to measure. It is found as every plug-in is (`windtunnel.plugins`).
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.plugins import Catalogue
+from windtunnel.plugins import Catalogue, takes_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,11 +25,13 @@ def as_metric(name: str, given: Any) -> Callable[[Any], Any]:
     """Return the metric that an object is.
 
     Raises:
-        SpecError: it is no function.
+        SpecError: it is no function, or one of other arguments.
     """
+    what = f"metric {name}".rstrip()
     if not callable(given) or isinstance(given, type):
-        what = f"metric {name}".rstrip()
         raise SpecError(what, f"found {quote(given)}; expected a function of an outcome.")
+    if others := takes_others(given, "outcome"):
+        raise SpecError(what, f"it takes {others}; expected a function of an outcome.")
     found: Callable[[Any], Any] = given
     return found
 
@@ -79,25 +80,11 @@ def measured(outcome: Flown, names: Iterable[Any]) -> dict[str, float | None]:
         function = METRICS.resolve(name)
         own = name if isinstance(name, str) else getattr(function, "__name__", "metric")
         key = own.rpartition(":")[2]
-        _check_arguments(own, function)
         given = function(outcome)
         several = given if isinstance(given, Mapping) else {"": given}
         for part, value in several.items():
             found[f"{key}.{part}" if part else key] = _number(own, value)
     return found
-
-
-def _check_arguments(name: str, function: Callable[[Any], Any]) -> None:
-    """Check that a metric can be called with an outcome."""
-    try:
-        taken = inspect.signature(function)
-    except (TypeError, ValueError):  # of a compiled function, say
-        return
-    try:
-        taken.bind("outcome")
-    except TypeError as error:
-        message = f"it takes {taken}; expected a function of an outcome."
-        raise SpecError(f"metric {name}", message) from error
 
 
 def _number(name: str, value: Any) -> float | None:

@@ -271,9 +271,10 @@ class Rounds(Policy):
             return
         new = self._arrivals.waiting(queue)
         in_turn = self.rules.in_turn
-        older = set(self._job_at[queue.row].tolist()) - {int(self._job_at[v.row]) for v in new}
-        if in_turn and any(not self._lacks_quota(job) for job in older):
-            return  # first come, first served: somebody has waited for longer
+        if in_turn:  # first come, first served: somebody may have waited for longer
+            older = set(self._job_at[queue.row].tolist()) - {int(self._job_at[v.row]) for v in new}
+            if not all(map(self._lacks_quota, older)):
+                return
         for view in new:
             job = int(self._job_at[view.row])
             kinds = self._kinds_by_fitness(job, self._free(cluster))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from windtunnel.cluster.devices import CORE_UNITS, MILLI
 from windtunnel.errors import SpecError
+from windtunnel.sim.device_requests import rounded_down
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.fragmentation import CAUSES, Shape, target_workload
 from windtunnel.sim.metrics import horizon
@@ -65,8 +66,8 @@ def own_workload(outcome: Flown, weigh: str = "tasks") -> TargetWorkload:
         known = row["num_tasks"] or (gpus if devices and gpus > 1 else 0)
         for each, count in _tasks(outcome.cluster, gpus, int(known), types):
             part = each / gpus if gpus else 1 / count
-            milli = round(min(each, 1.0) * MILLI)
-            cores = round((row["num_cpus"] or 0.0) * part * CORE_UNITS)
+            milli = int(rounded_down(min(each, 1.0) * MILLI))
+            cores = int(rounded_down((row["num_cpus"] or 0.0) * part * CORE_UNITS))
             shapes.append(Shape(cores, milli, max(round(each), int(milli > 0)), types))
             gpu_time = count * each * row["duration_sum"]
             weights.append(gpu_time if weigh == "gpu_time" else count * row["count_all"])
