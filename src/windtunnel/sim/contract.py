@@ -25,14 +25,13 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
-
 from windtunnel.errors import PolicyError, SpecError, quote
-from windtunnel.sim.columns import real_numbers
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.cohort_order import CohortOrder
@@ -481,40 +480,6 @@ def check_every(label: str, every: Any) -> None:
     is_number = isinstance(every, Real) and not isinstance(every, bool)
     if every is not None and not (is_number and 0 < every <= sys.float_info.max):
         raise PolicyError(label, f"every={quote(every)}; expected seconds > 0")
-
-
-def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
-    """Return a tier-1 policy's order of the jobs to fly, checked.
-
-    Args:
-        policy: the policy.
-        jobs: all jobs, those that are not flown included.
-        rows: Int array of shape (m,), the rows of the jobs to fly.
-
-    Returns:
-        Float array of shape (m,), in the order of ``rows``, no NaN, no negative zero.
-
-    Raises:
-        PolicyError: not numbers, another shape, or NaN for some job to fly (which is named).
-    """
-    ranked = policy.rank(jobs)
-    try:
-        values = real_numbers(ranked)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise PolicyError(policy.label, f"rank did not return numbers ({error})") from error
-    if values.shape != (len(jobs),):
-        raise PolicyError(
-            policy.label, f"rank returned shape {values.shape}; expected ({len(jobs)},)"
-        )
-    flown: np.ndarray = values[rows] + 0.0  # -0.0 + 0.0 == 0.0: equal keys have equal bits
-    bad = np.flatnonzero(np.isnan(flown))
-    if len(bad):
-        message = f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there"
-        needs = policy.needs or " or ".join(policy.by)
-        if needs:
-            message = f"{len(bad):,} job(s) have no {needs}, which the policy orders by"
-        raise PolicyError(policy.label, message, job=jobs.job_id[rows[bad].min()])
-    return flown
 
 
 def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasible") -> str:

@@ -1,4 +1,7 @@
-"""Keys of tier-2 policies: of one job, or of many at once as arrays; the same on every engine."""
+"""What policies of tiers 1 and 2 order by, checked: ranks, and keys of one job or of many at once.
+
+The same on every engine.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.jobs import Jobs
 
 
 class JobsView:
@@ -42,6 +46,40 @@ class JobsView:
         found = self._columns(self._numbers, name)
         self.__dict__[name] = found
         return found
+
+
+def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
+    """Return a tier-1 policy's order of the jobs to fly, checked.
+
+    Args:
+        policy: the policy.
+        jobs: all jobs, those that are not flown included.
+        rows: Int array of shape (m,), the rows of the jobs to fly.
+
+    Returns:
+        Float array of shape (m,), in the order of ``rows``, no NaN, no negative zero.
+
+    Raises:
+        PolicyError: not numbers, another shape, or NaN for some job to fly (which is named).
+    """
+    ranked = policy.rank(jobs)
+    try:
+        values = real_numbers(ranked)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PolicyError(policy.label, f"rank did not return numbers ({error})") from error
+    if values.shape != (len(jobs),):
+        raise PolicyError(
+            policy.label, f"rank returned shape {values.shape}; expected ({len(jobs)},)"
+        )
+    flown: np.ndarray = values[rows] + 0.0  # -0.0 + 0.0 == 0.0: equal keys have equal bits
+    bad = np.flatnonzero(np.isnan(flown))
+    if len(bad):
+        message = f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there"
+        needs = policy.needs or " or ".join(policy.by)
+        if needs:
+            message = f"{len(bad):,} job(s) have no {needs}, which the policy orders by"
+        raise PolicyError(policy.label, message, job=jobs.job_id[rows[bad].min()])
+    return flown
 
 
 def key_of(policy: Policy, views: Any, job: int, now: float) -> float:

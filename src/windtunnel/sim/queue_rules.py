@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel import kernel
-from windtunnel.sim.contract import static_rank
 from windtunnel.sim.kernel_run import REMAINING, STATIC, doubles
+from windtunnel.sim.keys import static_rank
 from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.contract import static_rank
-from windtunnel.sim.keys import keys_of
+from windtunnel.sim.keys import keys_of, static_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
