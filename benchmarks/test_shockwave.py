@@ -46,6 +46,14 @@ def test_the_whole_table_of_shockwave(
     figures.amount("market, a plan of 120 jobs", sum(plans) / len(plans), "CPU s", 0.2)
 
 
+def test_the_market_on_a_crowded_cluster(
+    figures: Figures, cpu_seconds: Callable[..., float]
+) -> None:
+    jobs = wt.open_trace("synthetic:philly:jobs=1000").jobs
+    seconds = cpu_seconds(lambda: wt.simulate(jobs, "16x8", "shockwave:market"), rounds=1)
+    figures.amount("shockwave:market, 1,000 jobs, crowded, our rounds", seconds, "CPU s", 40.0)
+
+
 def test_a_workload_of_pollux(
     data: Path, figures: Figures, cpu_seconds: Callable[..., float]
 ) -> None:

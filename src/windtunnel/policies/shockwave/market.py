@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _NEARLY_DONE = 100.0
 #: Weights beyond so many times the least are more than a solver can tell apart; tried in turn.
 _HEAVIEST = (1e12, 1e8, 1e4)
+#: What rounds of parts of GPUs may be short of by rounding.
+_ROUNDING = 1e-9
 #: What stands for the logarithm of 0.
 _LOG_ORIGIN = 1e-6
 
@@ -79,7 +81,6 @@ class Market:
         self.num_gpus, self.rules, self._measured = num_gpus, rules, measured
         self.jobs: dict[int, Forecast] = {}
         self.round = 0
-        self.plans = 0
         self._since = 0
         self._stale = True
         self._moved = True
@@ -108,28 +109,62 @@ class Market:
         """Return who runs in the next round, all of whom fit."""
         if self._stale or self.round not in self._plan:
             self._make_plan()
-            self._stale = False
         return self._plan[self.round]
 
     def shares(self) -> dict[int, float]:
-        """Return the part of the window's rounds that a plan made now gives each job."""
-        self._make_plan()
-        self._stale = False
+        """Return the part of the window's rounds that a plan made now gives each job.
+
+        Rounds that the plan leaves over go to the jobs with most to do. In which order rounds come
+        is for whoever makes the shares real.
+        """
+        self._note_jobs()
+        gangs = np.array([job.job.gpus for job in self.jobs.values()])
+        if gangs.sum() <= self.num_gpus:  # no plan leaves over less than what the others lack
+            return dict.fromkeys(self.jobs, 1.0)
+        program, counts, _ = self._counted()
         window = self.rules.window
-        rounds = list(self._plan.values())
-        return {number: sum(number in ran for ran in rounds) / window for number in self.jobs}
+        spare = self.num_gpus * window - gangs @ counts
+        for at in np.argsort(-program.remaining, kind="stable").tolist():
+            more = min(window - int(counts[at]), int(spare / gangs[at] + _ROUNDING))
+            counts[at] += more
+            spare -= more * gangs[at]
+        return dict(zip(self.jobs, (counts / window).tolist(), strict=True))
 
     def _make_plan(self) -> None:
         """Plan the window's rounds."""
-        self.plans += 1
+        self._note_jobs()
+        program, counts, weights = self._counted()
+        try:
+            rows = _in_order(counts, weights, program.gangs, self.num_gpus, self.rules)
+        except InfeasibleError:  # gangs that fill the window together may not fit round by round
+            counts = program.packed(weights)
+            rows = _in_order(counts, weights, program.gangs, self.num_gpus, self.rules)
+        numbers, gangs = list(self.jobs), program.gangs.tolist()
+        longest_first = np.argsort(-program.remaining, kind="stable").tolist()
+        self._plan = {}
+        for ahead in range(self.rules.window):
+            planned = rows[:, ahead].nonzero()[0].tolist()
+            spare = self.num_gpus - sum(gangs[at] for at in planned)
+            for at in longest_first:
+                if not rows[at, ahead] and gangs[at] <= spare:
+                    planned.append(at)
+                    spare -= gangs[at]
+            self._plan[self.round + ahead] = [numbers[at] for at in planned]
+
+    def _note_jobs(self) -> None:
+        """Note what jobs have shown of their speed, and when each would be done on its share."""
         share = min(1.0, self.num_gpus / len(self.jobs))
         for number, job in self.jobs.items():
             job.measured = self._measured.get(number, ())
             job.calibrate()
             if self._moved:
                 job.note_fair_finish(self.round, share)
-        self._moved = False
-        numbers, jobs = list(self.jobs), list(self.jobs.values())
+        self._moved = self._stale = False
+
+    def _counted(self) -> tuple[_Program, np.ndarray, np.ndarray]:
+        """Return the market's program, how many of the window's rounds each job gets, weights."""
+        share = min(1.0, self.num_gpus / len(self.jobs))
+        jobs = list(self.jobs.values())
         program = _Program(jobs, self.num_gpus, self.rules)
         now = self.rules.length * self.round
         goals = np.array([max(job.goal(self.round), 1.0) for job in jobs])
@@ -140,20 +175,7 @@ class Market:
             power = np.where(program.remaining < self.rules.length, _NEARLY_DONE, self.rules.lam)
             weights = np.where(late > self.rules.rhomax, late**power, 1.0)
             counts = program.weighted(weights)
-        try:
-            rows = _in_order(counts, weights, program.gangs, self.num_gpus, self.rules)
-        except InfeasibleError:  # gangs that fill the window together may not fit round by round
-            counts = program.packed(weights)
-            rows = _in_order(counts, weights, program.gangs, self.num_gpus, self.rules)
-        self._plan = {}
-        for ahead in range(self.rules.window):
-            planned = [at for at in range(len(jobs)) if rows[at, ahead]]
-            spare = self.num_gpus - sum(jobs[at].job.gpus for at in planned)
-            for at in np.argsort(-program.remaining, kind="stable").tolist():
-                if not rows[at, ahead] and jobs[at].job.gpus <= spare:
-                    planned.append(at)
-                    spare -= jobs[at].job.gpus
-            self._plan[self.round + ahead] = [numbers[at] for at in planned]
+        return program, counts, weights
 
 
 class _Program:
