@@ -197,11 +197,12 @@ class LinearProgram:
                 spots = enumerate(zip(held[0].tolist(), held[1].tolist(), strict=True))
                 self._places |= {spot: (held[2], at) for at, spot in spots}
         changed = (np.ravel(a).tolist() for a in np.broadcast_arrays(rows, columns, values))
+        change = None if self._highs is None else self._highs.changeCoeff
         for row, column, value in zip(*changed, strict=True):
             held_values, at = self._places[row, column]
             held_values[at] = value
-            if self._highs is not None:
-                self._highs.changeCoeff(row, column, float(value))
+            if change is not None:
+                change(row, column, value)
 
     def row_name(self, row: int) -> str:
         """Return a row's name in the model's words."""
@@ -276,6 +277,23 @@ class LinearProgram:
         highs.run()
         status = highs.getModelStatus()
         found = highspy.HighsModelStatus
+        if status != found.kOptimal:
+            return self._without_optimum(status)
+        answer = highs.getSolution()
+        values, duals, iterations = np.array(answer.col_value), np.array(answer.row_dual), 0
+        if self._whole.any():
+            values = np.where(self._whole, np.round(values), values)
+            duals = np.full(self.num_rows, np.nan)
+        else:
+            counted = ("simplex_iteration_count", "crossover_iteration_count")
+            iterations = sum(highs.getInfoValue(name)[1] for name in counted)
+        return Solution(highs.getObjectiveValue(), values, duals, iterations)
+
+    def _without_optimum(self, status: Any) -> Solution:
+        """Return the solution of a program without columns; of others, raise what went wrong."""
+        import highspy
+
+        found = highspy.HighsModelStatus
         if status == found.kModelEmpty:  # no column: the rows are 0, which their bounds may forbid
             barred = np.flatnonzero((self._row_lower > 0) | (self._row_upper < 0))
             if len(barred):
@@ -285,22 +303,8 @@ class LinearProgram:
             raise InfeasibleError(self.name, self._conflict())
         if status == found.kUnbounded:
             raise InfeasibleError(self.name, "its objective has no bound")
-        if status != found.kOptimal:
-            words = highs.modelStatusToString(status)
-            raise InfeasibleError(self.name, f"the solver stopped early ({words})")
-        answer, info = highs.getSolution(), highs.getInfo()
-        values, duals = np.array(answer.col_value), np.array(answer.row_dual)
-        if self._whole.any():
-            values = np.where(self._whole, np.round(values), values)
-            return Solution(
-                float(info.objective_function_value), values, np.full(self.num_rows, np.nan), 0
-            )
-        return Solution(
-            float(info.objective_function_value),
-            values,
-            duals,
-            int(info.simplex_iteration_count) + int(info.crossover_iteration_count),
-        )
+        words = self._highs.modelStatusToString(status)
+        raise InfeasibleError(self.name, f"the solver stopped early ({words})")
 
     def _continued(self, first: Solution, then: Sequence[ArrayLike]) -> Solution:
         """Optimise further objectives over the optimal face, then restore the model."""
@@ -312,12 +316,13 @@ class LinearProgram:
             for objective in then:
                 scale = _FACE * max(1.0, float(np.abs(costs).max(initial=0.0)))
                 answer = self._highs.getSolution()
-                reduced, activity = np.array(answer.col_dual), np.array(answer.row_value)
-                on_face, rows_on_face = np.abs(reduced) > scale, np.abs(last.duals) > scale
+                on_face = np.abs(np.array(answer.col_dual)) > scale
+                rows_on_face = np.abs(last.duals) > scale
                 if self._is_corner(
                     on_face | (lower == upper), rows_on_face | (row_lower == row_upper)
                 ):
                     break
+                activity = np.array(answer.row_value)
                 pinned = _pin(lower, upper, last.values, on_face)
                 self._push_columns(pinned, lower[pinned], upper[pinned])
                 pinned = _pin(row_lower, row_upper, activity, rows_on_face)

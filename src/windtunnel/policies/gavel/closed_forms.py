@@ -72,15 +72,17 @@ class IsolatedTime:
     """
 
     def __init__(self, work: Work, speeds: np.ndarray) -> None:
-        self._speeds = speeds
-        self._num_gpus, self._gangs = work.num_gpus.astype(float), work.gangs.astype(float)
+        # What a job would have of each type if it were alone, were a job's time not limited.
+        whole = work.num_gpus[None, :] / work.gangs[:, None]
+        self._speed_of_whole = (speeds * whole).sum(axis=1)
+        self._time_of_whole = whole.sum(axis=1)
         self._num_sharing = 1
         self._pace = np.full(work.num_jobs, np.nan)
         self.seconds = np.zeros(work.num_jobs)
 
     def share_among(self, active: np.ndarray) -> None:
         """Let the jobs that are here share the GPUs from now on; rows, shape (active,)."""
-        self._num_sharing = len(active)
+        self._num_sharing = max(len(active), 1)
         self._pace[active] = self._equal_share(active)
 
     def book(self, done: np.ndarray) -> None:
@@ -95,6 +97,8 @@ class IsolatedTime:
 
     def _equal_share(self, rows: np.ndarray) -> np.ndarray:
         """Return the steps per second of jobs on an equal share of the cluster, shape (rows,)."""
-        split = equal_split(self._num_gpus, self._gangs[rows], among=self._num_sharing)
-        pace: np.ndarray = (self._speeds[rows] * split).sum(axis=1)
+        # `equal_split`: whole / sharing, scaled down to a sum of at most 1.
+        pace: np.ndarray = self._speed_of_whole[rows] / np.maximum(
+            self._num_sharing, self._time_of_whole[rows]
+        )
         return pace
