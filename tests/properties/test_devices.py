@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from flight_cases import Case, device_cases, job_lists, node_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +88,26 @@ def test_the_head_leaves_a_job_the_device_that_it_can_do_without() -> None:
                     jobs, "1x4", "fifo", queueing=rule, sharing=sharing, engine=engine
                 )
                 assert out.table["start_time"].to_pylist() == [0, 0, 0, 10, 2]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"num_gpus": [0.5, 0.8], "num_tasks": [1, 2]},
+        {"num_gpus": [1, 0], "num_tasks": [1, 2], "mem_gib": [10, 10]},
+        {"num_gpus": [1, 0], "num_tasks": [1, 2], "num_cpus": [5, 6]},
+    ],
+)
+def test_a_promise_of_several_tasks_needs_room_for_all(asked: dict[str, Any], engine: Any) -> None:
+    """The second job is promised 1, when the first is expected to end; that one runs until 3.
+
+    So long there is room for one of the second job's two tasks, and not for both.
+    """
+    jobs = {"submit_time": [0, 0], "duration": [3, 2], "estimate": [1, 2], **asked}
+    cluster = wt.ClusterSpec((wt.NodeType(1, 1, cpus=8, mem_gib=16),))
+    out = wt.simulate(jobs, cluster, "conservative", engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 3]
 
 
 @settings(max_examples=200)

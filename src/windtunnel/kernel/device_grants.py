@@ -191,23 +191,26 @@ def device_draft(
 @compiled
 def device_footprint(
     search: DeviceSearch, kind: cython.int, which: cython.int, grant: cython.longlong,
-    into: Pairs,
+    into: Pairs, begin: cython.longlong,
 ) -> cython.void:  # fmt: skip
-    """Append what a grant takes of a row (`DeviceState.store`), as (column, amount) pairs."""
+    """Add what a grant takes of a row (`DeviceState.store`), as (column, amount) pairs.
+
+    Those from ``begin`` on are of the same job and node: it takes what is added up there.
+    """
     at: cython.int = which * search.state.width()
     tasks: cython.longlong = device_tasks_of(search, kind, grant)
     if search.state.cluster.pooled:
         if grant > 0:
-            into.add(at, grant)
+            into.add_up(begin, at, grant)
     else:
         while grant != 0:
-            into.add(at + lowest_bit(grant), search.kinds.unit[kind])
+            into.add_up(begin, at + lowest_bit(grant), search.kinds.unit[kind])
             grant = without_lowest(grant)
     at += search.state.cluster.each
     if search.state.cluster.size_cores[which] >= 0 and search.kinds.cores[kind] > 0:
-        into.add(at, tasks * search.kinds.cores[kind])
+        into.add_up(begin, at, tasks * search.kinds.cores[kind])
     if search.state.cluster.size_mem[which] >= 0 and search.kinds.mem[kind] > 0:
-        into.add(at + 1, tasks * search.kinds.mem[kind])
-    into.add(at + 2, tasks)
+        into.add_up(begin, at + 1, tasks * search.kinds.mem[kind])
+    into.add_up(begin, at + 2, tasks)
     if search.state.groups > 0 and search.kinds.group[kind] >= 0:
-        into.add(at + 3 + cython.cast(cython.int, search.kinds.group[kind]), tasks)
+        into.add_up(begin, at + 3 + cython.cast(cython.int, search.kinds.group[kind]), tasks)

@@ -183,7 +183,10 @@ class Free:
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
         into: Pairs,
     ) -> cython.void:  # fmt: skip
-        """Append what a job of a kind on these pairs takes of a row: (column, amount) pairs."""
+        """Append what a job of a kind on these pairs takes of a row: (column, amount) pairs.
+
+        Each column stands there once.
+        """
 
     @compiled
     def is_single(self, kind: cython.int) -> cython.bint:

@@ -351,8 +351,11 @@ class FreeDevices(FreeOnNodes):
         into: Pairs,
     ) -> cython.void:  # fmt: skip
         """Append what a job of a kind on these pairs takes of a row."""
+        first: cython.longlong = into.count
         for at in range(begin, end):
-            device_footprint(self.search, kind, pairs.node[at], pairs.grant[at], into)
+            if at > begin and pairs.node[at] != pairs.node[at - 1]:
+                first = into.count
+            device_footprint(self.search, kind, pairs.node[at], pairs.grant[at], into, first)
 
     @compiled
     def copy_from(self, other: Free) -> cython.void:

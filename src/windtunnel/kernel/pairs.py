@@ -57,6 +57,17 @@ class Pairs:
         self.count += 1
 
     @compiled
+    def add_up(
+        self, begin: cython.longlong, node: cython.int, grant: cython.longlong
+    ) -> cython.void:
+        """Add to what a node has among the pairs from ``begin`` on, or append it."""
+        for at in range(begin, self.count):
+            if self.node[at] == node:
+                self.grant[at] += grant
+                return
+        self.add(node, grant)
+
+    @compiled
     def extend(self, other: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Append some of another list's pairs."""
         for at in range(begin, end):
