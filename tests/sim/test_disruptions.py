@@ -292,6 +292,15 @@ def test_a_job_that_never_gets_on_is_reported() -> None:
         fly({**ONE, "duration": [1e6]}, "1x4", job_failures=JobFailures(rate=900.0))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_checkpoints_count_in_the_time_that_is_left(engine: str) -> None:
+    """At 2 the first job needs 7 s, 5 of work and two checkpoints; the other 6 and one."""
+    jobs = {"submit_time": [0, 2], "duration": [7, 6], "num_gpus": [4, 4]}
+    saves = Checkpointing(interval=3, cost=1)
+    out = fly(jobs, "1x4", "srtf", checkpoint=saves, engine=engine)
+    assert times(out) == [(0, 9), (9, 16)]
+
+
 def test_a_preempted_job_and_its_checkpoints() -> None:
     jobs = {"submit_time": [0, 25], "duration": [50, 5], "num_gpus": [1, 1]}
     out = fly(jobs, "1x1", "srtf", checkpoint=Checkpointing(interval=10, cost=1), save_time=2)

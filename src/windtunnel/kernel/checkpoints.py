@@ -79,6 +79,14 @@ class Checkpoints:
         return left * self.cost
 
     @compiled
+    def now_to_write(self, job: cython.int) -> cython.double:
+        """Return the seconds of writing ahead of a job where `look` found it."""
+        left: cython.longlong = self.in_all(self.work[job]) - self.now_complete
+        if self.now_writing > 0.0:
+            left -= 1
+        return self.now_writing + left * self.cost
+
+    @compiled
     def look(self, job: cython.int, active: cython.double, rate: cython.double) -> cython.void:
         """Find out how far a job is ``active`` seconds after its segment began."""
         done: cython.double = self.done[job]

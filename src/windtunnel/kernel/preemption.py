@@ -32,16 +32,15 @@ class Preemption:
     Args:
         state: the run.
         admission: where jobs fit.
-        by_remaining: the key is the time left to run, with what resuming costs.
+        by_remaining: the key is the time left to run (`State.time_left`).
         weight: what that time counts for each job; None = once.
 
     Attributes:
         ranks: running jobs by what ``stored`` has, as far as `absorb` has seen them.
         stored: of running jobs the end, or the key where it is not the time left.
         moves: keys of running jobs fall at different speeds.
-        leaps: a running job's key may rise: as it starts, by the checkpoints that it has to write,
-            or by a rounding as its rate changes. So nothing is remembered from one decision to the
-            next.
+        leaps: a running job's key may rise by a rounding as its rate changes. So nothing is
+            remembered from one decision to the next.
         last: when the last walk was, s.
         steady: nothing but arrivals has happened since the last decision.
     """
@@ -81,7 +80,7 @@ class Preemption:
         self.has_weight = by_remaining and weight is not None
         self.weight = numpy.ascontiguousarray(weight) if self.has_weight else numpy.ones(1)
         self.moves = by_remaining and (self.has_weight or state.has_pace)
-        self.leaps = by_remaining and (state.has_pace or state.writes)
+        self.leaps = by_remaining and state.has_pace
         self.is_ranked = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
         self.stored = numpy.zeros(max(state.num_jobs, 1))
         self.in_order, self.dropped, self.chosen = JobList(), JobList(), JobList()
@@ -97,10 +96,13 @@ class Preemption:
 
     @compiled
     def waiting_key(self, job: cython.int) -> cython.double:
-        """Return the time a waiting job has left, with what resuming costs."""
+        """Return how long a waiting job needs its GPUs at full speed; see `State.time_left`."""
         left: cython.double = self.state.left[job]
         if self.state.resumes:
             left = left + self.state.start_overhead[job]
+        if self.state.writes:
+            checkpoints = self.state.checkpoints.in_all(self.state.left[job])
+            left = left + checkpoints * self.state.checkpoints.cost
         return left * self.weight[job] if self.has_weight else left
 
     @compiled

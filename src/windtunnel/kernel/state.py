@@ -447,11 +447,15 @@ class State:
 
     @compiled
     def time_left(self, job: cython.int) -> cython.double:
-        """Return a running job's work left, with what it still pays for resuming, s."""
+        """Return how long a running job still needs its GPUs at full speed, s.
+
+        That is its work left, with what it pays for resuming and the checkpoints that it writes.
+        """
         if not self.is_segmented or self.rate[job] == 1.0:
             return self.end_of(job) - self.now
         ahead: cython.double = self.since[job] - self.now
-        return self.work_left(job) + (ahead if ahead > 0.0 else 0.0)
+        left: cython.double = self.work_left(job) + (ahead if ahead > 0.0 else 0.0)
+        return left + self.checkpoints.now_to_write(job) if self.writes else left
 
     @compiled
     def run_time(self, job: cython.int) -> cython.double:

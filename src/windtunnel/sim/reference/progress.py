@@ -160,6 +160,11 @@ class Stay:
         """Return the work that a failure would leave of what was reached."""
         return reached.written * self.checkpoints.interval if reached.written else 0.0
 
+    def to_write(self, reached: Reached) -> float:
+        """Return the seconds of checkpoints that lie ahead of what was reached."""
+        whole = self.limit - reached.written - (1 if reached.writing else 0)
+        return reached.writing + whole * self.checkpoints.cost
+
     @property
     def seconds_writing(self) -> float:
         """The seconds of checkpoints by the beginning of this segment."""
@@ -171,9 +176,4 @@ class Stay:
 
     def _project(self, now: float, overhead: float) -> float:
         """Return when the job completes, if nothing comes between."""
-        cost, reached = self.checkpoints.cost, self.reached
-        end = now + overhead + reached.left / self.rate
-        if cost:
-            to_write = self.limit - reached.written - (1 if reached.writing else 0)
-            end += reached.writing + to_write * cost
-        return end
+        return now + overhead + self.reached.left / self.rate + self.to_write(self.reached)

@@ -263,13 +263,19 @@ class State(PlaceSearch):
         return self.run_before[job] + self.now - stay.start, stay.at(self.now).left
 
     def time_left(self, job: int) -> float:
-        """Return an active job's work left with what it pays for resuming, s."""
+        """Return how long an active job still needs its GPUs at full speed, s.
+
+        That is its work left, with what it pays for resuming and the checkpoints that it writes.
+        """
         stay = self.running.get(job)
         if stay is None:
-            return self.left[job] + self.start_overhead[job]
+            left = self.left[job]
+            to_write = self.checkpoints.within(left) * self.checkpoints.cost
+            return left + self.start_overhead[job] + to_write
         if stay.rate == 1.0:
             return stay.due - self.now
-        return stay.at(self.now).left + max(stay.resumed - self.now, 0.0)
+        reached = stay.at(self.now)
+        return reached.left + max(stay.resumed - self.now, 0.0) + stay.to_write(reached)
 
     def estimate_left(self, job: int, left: float) -> float:
         """Return what is left of a job's estimate while so much of its work is, s at rate 1."""
