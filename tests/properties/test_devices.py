@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel as wt
+from windtunnel.policies.quotas import Quotas
+from windtunnel.sim.disruptions import Disruptions, Maintenance
 
 
 def nodes_of(cluster: wt.ClusterSpec) -> list[wt.NodeType]:
@@ -75,19 +77,33 @@ def test_nothing_is_given_out_twice(case: Case) -> None:
 def test_the_head_leaves_a_job_the_device_that_it_can_do_without() -> None:
     """At 2 device 0 is free. The head is promised two GPUs at 10, of 0, 1 and 2: 1 and 2 will do.
 
-    Three GPUs are free then, and the last job takes one of them, for long.
+    Three GPUs are free then, and the last job takes one of them, for long. A hold much later, and
+    quotas that suffice, change nothing.
     """
     names = ("submit_time", "duration", "num_gpus")
     rows = [(0, 1, 1), (0, 10, 2), (0, 30, 1), (2, 20, 2), (2, 50, 1)]
     jobs = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     jobs["estimate"] = jobs["duration"]
-    for sharing in (None, "devices"):
-        for engine in ("compiled", "reference"):
-            for rule in ("easy", "easy_sjbf"):
-                out = wt.simulate(
-                    jobs, "1x4", "fifo", queueing=rule, sharing=sharing, engine=engine
-                )
-                assert out.table["start_time"].to_pylist() == [0, 0, 0, 10, 2]
+    jobs["vc"] = ["a"] * 5
+    hold = Disruptions(maintenance=(Maintenance(nodes=(0,), start=1000, end=1001),))
+    quotas = Quotas.from_mapping({"a": 4})
+    for options in ({}, {"disruptions": hold}, {"quotas": quotas}):
+        assert starts_of(jobs, "1x4", **options) == [0, 0, 0, 10, 2]
+
+
+def test_the_head_leaves_it_also_where_the_placement_would_move_the_head() -> None:
+    """Two GPUs of each node are in use until 10, and the head is promised three of node 0 then.
+
+    The last job gets device 2 of node 0. With it there, `spread` would send the head to node 1; but
+    it was promised node 0, of which it can have the other three.
+    """
+    jobs = {
+        "submit_time": [0] * 5,
+        "duration": [10, 10, 10, 1, 20],
+        "estimate": [10, 10, 10, 1, 20],
+        "num_gpus": [1, 2, 1, 3, 1],
+    }
+    assert starts_of(jobs, "2x4", placement="spread") == [0, 0, 0, 10, 0]
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -108,6 +124,19 @@ def test_a_promise_of_several_tasks_needs_room_for_all(asked: dict[str, Any], en
     cluster = wt.ClusterSpec((wt.NodeType(1, 1, cpus=8, mem_gib=16),))
     out = wt.simulate(jobs, cluster, "conservative", engine=engine)
     assert out.table["start_time"].to_pylist() == [0, 3]
+
+
+def starts_of(jobs: dict[str, list[Any]], cluster: str, **options: Any) -> list[float]:
+    """Return when jobs start under EASY: the same with devices and without, on either engine."""
+    found = [
+        wt.simulate(jobs, cluster, "fifo", queueing=rule, sharing=sharing, engine=engine, **options)
+        .table["start_time"].to_pylist()
+        for rule in ("easy", "easy_sjbf")
+        for sharing in (None, "devices")
+        for engine in ("compiled", "reference")
+    ]  # fmt: skip
+    assert all(starts == found[0] for starts in found)
+    return found[0]
 
 
 @settings(max_examples=200)

@@ -138,6 +138,21 @@ def test_backfilling_sees_maintenance_coming(queueing: str) -> None:
     assert times(plain) == [(0, 140), (140, 190), (190, 200)]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("queueing", ["easy", "easy_sjbf"])
+def test_a_longer_job_goes_to_a_node_before_no_hold(queueing: str, engine: str) -> None:
+    """The head is promised node 0 and two GPUs of node 1 at 10; two jobs of a GPU stand behind it.
+
+    The first would run on node 0 then, and waits. The second would meet the hold there: it goes to
+    node 1, beside the head.
+    """
+    jobs = {"submit_time": [0] * 4, "duration": [10, 3, 20, 30], "num_gpus": [3, 6, 1, 1]}
+    jobs["estimate"] = jobs["duration"]
+    window = Maintenance(nodes=(0,), start=24, end=25)
+    out = fly(jobs, "2x4", queueing=queueing, maintenance=[window], engine=engine)
+    assert times(out) == [(0, 10), (10, 13), (10, 30), (0, 30)]
+
+
 @pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
 def test_a_reservation_is_for_its_users(queueing: str) -> None:
     jobs = {

@@ -181,6 +181,14 @@ class Announced:
             self.next_row += 1
 
     @compiled
+    def first_begin(self) -> cython.double:
+        """Return when the first hold that lies ahead begins, s."""
+        for change in range(self.next, self.count):
+            if self.begins[change]:
+                return self.time[change]
+        return ENDLESS
+
+    @compiled
     def happen(self, change: cython.int, free: Free) -> cython.void:
         """Let a change happen to a copy of the free state."""
         if self.begins[change]:

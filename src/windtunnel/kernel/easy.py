@@ -40,6 +40,7 @@ class EasyRule(PreemptingRule):
         shortest: the same, by (estimate, number).
         beside: what is free at the shadow, less what the head and backfilled jobs take then.
         shadow: s.
+        clear_until: when the first hold that is announced begins, s.
         left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
         held: where.
@@ -67,6 +68,7 @@ class EasyRule(PreemptingRule):
     shortest: JobHeap
     beside: Free
     shadow: cython.double
+    clear_until: cython.double
     left: cython.longlong
     drawn: cython.longlong
     last_end: cython.double
@@ -195,6 +197,7 @@ class EasyRule(PreemptingRule):
         self.stamp += 1
         self.beside.copy_from(self.free)
         self.announced.pass_until(self.state.now, self.state.happened)
+        self.clear_until = self.announced.first_begin()
         block: cython.int = 0
         index: cython.int = 0
         change: cython.int = self.announced.next
@@ -382,55 +385,42 @@ class EasyRule(PreemptingRule):
     def _makes_way(self, job: cython.int, kind: cython.int) -> cython.bint:
         """Let the head have other devices of its nodes, if a job can have its place then.
 
-        Its promise is of the nodes. Where holds, reservations, quotas or power tell places apart
-        otherwise, it stands.
+        Its promise is of the nodes.
         """
         moves: cython.bint = False
         own: cython.int = self.state.kind[self.head]
         if not self.by_device or self.shadow == ENDLESS:
             return False
-        if self.state.has_quotas or self.state.has_power:
-            return False
-        if self.announced.next < self.announced.count:
-            return False
-        if self.state.has_access and self.state.access[self.head] + self.state.access[job] > 0:
-            return False
         self.beside.give(own, self.held, 0, self.held.count)
-        if self.beside.is_free(kind, self.free.place, 0, self.free.place.count):
+        if self._is_beside(job, kind):
             self.beside.take(kind, self.free.place, 0, self.free.place.count)
             self.beside.draws = self.state.num_stays
-            moves = self.beside.fit(own) and self._is_on_nodes_held(self.beside.place)
+            moves = self.beside.fit_again(own, self.held)
             self.beside.give(kind, self.free.place, 0, self.free.place.count)
         if moves:
             self._hold(self.beside.place)
         self.beside.take(own, self.held, 0, self.held.count)
         return moves
 
-    @compiled
-    def _is_on_nodes_held(self, place: Pairs) -> cython.bint:
-        index: cython.longlong = 0
-        if place.count != self.held.count:
-            return False
-        while index < place.count and place.node[index] == self.held.node[index]:
-            index += 1
-        return index == place.count
-
     # Those behind the head.
 
     @compiled
-    def _is_short(self, job: cython.int) -> cython.bint:
-        return self.admission.stop_of(job, self.state.now) <= self.shadow
+    def _is_as_long(self, job: cython.int) -> cython.bint:
+        """Return whether a job would be refused beside the head as another of its line was.
+
+        One that meets a hold would be given another place than that.
+        """
+        return self.shadow < self.admission.stop_of(job, self.state.now) <= self.clear_until
 
     @compiled
     def _may_start(self, line: cython.int, job: cython.int) -> cython.bint:
         """Return whether a job behind the head may start; what it takes beside it is taken."""
-        is_short: cython.bint = self._is_short(job)
-        if not is_short and self.long_refused[line] == self.stamp:
+        if self.long_refused[line] == self.stamp and self._is_as_long(job):
             return False
         if not self._fits(line, job):
             self.is_held_up = self.admission.blocks() and self.admission.is_over(job)
             return False
-        if is_short or self._takes_beside(job):
+        if self.admission.stop_of(job, self.state.now) <= self.shadow or self._takes_beside(job):
             return True
         if not self.admission.by_job:
             self.long_refused[line] = self.stamp
@@ -476,7 +466,7 @@ class EasyRule(PreemptingRule):
         if self.refused[line] == self.free.version and not self.admission.blocks():
             return
         if self.long_refused[line] == self.stamp:
-            while self.merge.place[line] < self.lines.length[line] and not self._is_short(
+            while self.merge.place[line] < self.lines.length[line] and self._is_as_long(
                 self.merge.next_of(line)
             ):
                 self.merge.place[line] += 1

@@ -55,6 +55,14 @@ class Free:
         return False
 
     @compiled
+    def fit_again(self, kind: cython.int, where: Pairs) -> cython.bint:
+        """Return whether a job fits the nodes of a place, as many tasks on each; see `fit`.
+
+        Where devices are modelled it may get others of theirs; elsewhere it is not asked.
+        """
+        return False
+
+    @compiled
     def take(
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:

@@ -216,6 +216,25 @@ class FreeDevices(FreeOnNodes):
             self.place.count = 0
         return fits
 
+    @compiled
+    def fit_again(self, kind: cython.int, where: Pairs) -> cython.bint:
+        """Return whether a job fits the nodes of a place, as many tasks on each; see `fit`."""
+        at: cython.longlong = 0
+        placed: cython.longlong = 0
+        self.place.count = 0
+        self._draw()
+        while at < where.count:
+            node = where.node[at]
+            tasks: cython.longlong = 0
+            while at < where.count and where.node[at] == node:
+                tasks += device_tasks_of(self.search, kind, where.grant[at])
+                at += 1
+            if self.search.fitting(kind, node) < tasks:
+                return False
+            device_choose(self.search, kind, node, tasks, placed)
+            placed += tasks
+        return True
+
     def _lay_out(self, kind: int) -> bool:
         """Place a job of a kind in the tree, on the nodes that the search looks at."""
         which: cython.int

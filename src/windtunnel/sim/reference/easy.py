@@ -168,25 +168,20 @@ class Easy(Backfilling):
     def _makes_way(self, head: int, job: int, where: Where, beside: Any) -> bool:
         """Let the head have other devices of its nodes, if a job can have its place then.
 
-        Its promise is of the nodes. Where holds, reservations, quotas or power tell places apart
-        otherwise, it stands.
+        Its promise is of the nodes.
         """
         state, demand = self.state, self.state.demand[head]
-        tells = state.quotas is not None or state.watts is not None
-        tells |= bool(state.access[head] or state.access[job])
-        tells |= any(time > state.happened for time, _, _ in state.planned)
-        if tells or not state.problem.devices or self.held is None:
+        if not state.problem.devices or state.works is not None or self.held is None:
             return False
         found: Where | None = None
         beside.give(self.held, demand)
-        if beside.fits(where, state.demand[job]):
+        if state.opened(beside, job).fits(where, state.demand[job]):
             beside.take(where, state.demand[job])
-            found = state.put(beside, head, demand)
+            found = state.put_again(head, beside, self.held)
             beside.give(where, state.demand[job])
-        moves = found is not None and [n for n, _ in found] == [n for n, _ in self.held]
-        self.held = found if moves else self.held
+        self.held = self.held if found is None else found
         beside.take(self.held, demand)
-        return moves
+        return found is not None
 
     def _below(self, head: int) -> list[int]:
         ranked = self.ranked([*self.state.running, head])

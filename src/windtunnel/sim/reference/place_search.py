@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import NOBODY
@@ -147,6 +149,22 @@ class PlaceSearch:
             where: Where | None = free.place(demand, asked.allowed, asked.topology)
             return where
         return self.placement.place(free, demand)
+
+    def put_again(self, job: int, free: Any, where: Where) -> Where | None:
+        """Return the devices that a job gets on the nodes of a place, as many tasks on each."""
+        free.draws = len(self.stays)
+        shown, demand = self.opened(free, job), self.demand[job]
+        placement: Any = self.placement
+        found: Where = []
+        placed = 0
+        for node, pairs in groupby(where, key=itemgetter(0)):
+            tasks = sum(demand.tasks(grant, pooled=free.pooled) for _, grant in pairs)
+            if shown.fitting(node, demand) < tasks:
+                return None
+            grants = placement.grants(free, node, demand, tasks, placed)
+            found += [(node, grant) for grant in grants]
+            placed += tasks
+        return found
 
     def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
         """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
