@@ -345,7 +345,7 @@ def imported(path: str, kind: str, known: Collection[str] = ()) -> Any:
         found = importlib.import_module(module_name)
     except WindtunnelError:
         raise
-    except Exception as error:  # whatever the user's module raises
+    except (Exception, SystemExit) as error:  # whatever the user's module raises
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise SpecError(kind, f"cannot import {quote(path)}: {what}{error}; {expected}") from error
     for part in attribute.split("."):
@@ -413,7 +413,7 @@ def _loaded(kind: str, name: str, points: Sequence[EntryPoint]) -> Any:
         return points[0].load()
     except WindtunnelError:
         raise
-    except Exception as error:  # whatever the package's module raises
+    except (Exception, SystemExit) as error:  # whatever the package's module raises
         package = getattr(points[0].dist, "name", "a package without a name")
         raise SpecError(
             f"{kind} {name}",

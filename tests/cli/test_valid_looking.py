@@ -60,6 +60,34 @@ def test_a_value_that_looks_right_is_refused_in_one_sentence(
     assert message in refused("simulate", lecture, *words.split())
 
 
+@pytest.mark.parametrize(
+    "words", ["--policy exiting:decide", "--policy exiting:key", "--metrics exiting:metric"]
+)
+def test_code_of_the_user_s_that_exits_is_named(
+    refused: Callable[..., str],
+    lecture: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    heads = ("decide(now, queue, cluster)", "key(job, now)", "metric(outcome)")
+    functions = [f"def {head}:\n    sys.exit(0)\n" for head in heads]
+    (tmp_path / "exiting.py").write_text("import sys\n" + "".join(functions))
+    message = refused("simulate", lecture, "--cluster", "pool:2", *words.split())
+    assert "exiting.py, line" in message
+    assert "raised SystemExit (0)" in message
+
+
+def test_a_module_that_exits_as_it_is_imported_is_named(
+    refused: Callable[..., str], lecture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(5)\n")
+    message = refused("simulate", lecture, "--cluster", "pool:2", "--policy", "leaving:decide")
+    assert "cannot import 'leaving:decide': SystemExit: 5" in message
+
+
 @pytest.mark.parametrize("option", ["--refresh-jobs", "--min-history", "--train-last"])
 def test_counts_that_no_trace_has_are_refused(
     refused: Callable[..., str], lecture: Path, option: str

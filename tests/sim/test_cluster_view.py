@@ -290,3 +290,17 @@ def test_restricted_whole_gpus_and_pools() -> None:
     assert (nobody.largest, nobody.smallest, nobody.capacity) == (0, 0, 0)
     pool = FreePool([5, 6], [None, None])
     assert restricted(seen[0], pool, 0b01).capacity == 3
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_without_a_job_that_waits_is_without_nothing(engine: str) -> None:
+    def decide(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        for job in queue:
+            others = [other for other in queue if other is not job]
+            assert cluster.where(job) is None
+            assert cluster.fit(job, without=others) == cluster.fit(job)
+            assert cluster.fit(3, without=others) == cluster.fit(3)
+            if cluster.fit(job) is not None:
+                yield wt.Start(job)
+
+    assert wt.simulate(JOBS, MIXED, decide, engine=engine).metrics()["num_finished"] == 4

@@ -393,3 +393,12 @@ def test_a_comparison_flies_them_all() -> None:
     ):
         with pytest.raises(wt.SpecError, match=message):
             wt.compare(JOBS, "pool:1", bad)
+
+
+def test_a_placement_without_nodes_to_choose_from_is_told() -> None:
+    jobs = {"submit_time": [0, 0], "duration": [5, 5], "num_gpus": [1, 1]}
+    note = "The cluster has no nodes to choose from: placement 'fgd' was flown as a pool."
+    assert note in wt.simulate(jobs, "pool:2", placement="fgd").notes
+    for cluster, placement in (("pool:2", None), ("pool:2", "pool"), ("1x2", "fgd")):
+        outcome = wt.simulate(jobs, cluster, placement=placement)
+        assert not any("no nodes to choose" in one for one in outcome.notes)

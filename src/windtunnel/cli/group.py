@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
                 raise SystemExit(_tell(error.__cause__, debug=session.debug)) from error
             click.echo("Interrupted.", err=True)
             code = INTERRUPTED
-        except Exception as error:  # noqa: BLE001 - the one place where a run's failure ends
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the one place where a run's failure ends; click itself leaves otherwise
             code = _tell(error, debug=session.debug)
         raise SystemExit(code)
 
@@ -134,7 +134,7 @@ def _printable_streams() -> None:
             reconfigure(errors="replace")
 
 
-def _tell(error: Exception, *, debug: bool) -> int:
+def _tell(error: Exception | SystemExit, *, debug: bool) -> int:
     """Print what went wrong on stderr, once; return the exit code."""
     from windtunnel.errors import WindtunnelError
 
@@ -182,7 +182,7 @@ def _system_words(error: OSError) -> str:
     return f"{where}{': ' if where else ''}{error.strerror or error}."
 
 
-def _users_code(error: Exception) -> str | None:
+def _users_code(error: Exception | SystemExit) -> str | None:
     """Return what of the user's own (``module:name``, a plug-in) failed; None = nothing of it."""
     import sysconfig
     import traceback

@@ -82,7 +82,7 @@ def as_cluster(name: str, given: Any) -> ClusterSpec:
         found = given() if callable(given) and not isinstance(given, type) else given
     except WindtunnelError:
         raise
-    except Exception as error:  # whatever the user's function raises
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
         message = f"{quote(name)} raised {type(error).__name__} ({error})."
         raise SpecError("cluster", message) from error
     if not isinstance(found, ClusterSpec):

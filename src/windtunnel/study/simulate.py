@@ -10,6 +10,7 @@ from windtunnel.cluster.gpu_types import unused_aliases, with_types_of
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import label_of, split_placement
 from windtunnel.placements.tree import Tree
+from windtunnel.placements.whole import Pool
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
@@ -125,8 +126,8 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
         outcome = _fly(table, conditions, predictions)
     cluster = outcome.cluster
     aliases = unused_aliases(table, cluster.gpu_types, cluster.aliases)
-    levels = _levels_passed_over(table, conditions)
-    notes = (*outcome.notes, *aliases, *levels, *window_notes(outcome))
+    passed = [*_levels_passed_over(table, conditions), *_placement_passed_over(cluster, conditions)]
+    notes = (*outcome.notes, *aliases, *passed, *window_notes(outcome))
     outcome = replace(outcome, notes=notes)
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
@@ -141,6 +142,15 @@ def _levels_passed_over(table: pa.Table, conditions: Conditions) -> list[str]:
     if by_levels or scheduler.replay is not None or scheduler.policy.keeps_levels:
         return []
     return passed_over(table, label_of(chosen))
+
+
+def _placement_passed_over(cluster: ClusterSpec, conditions: Conditions) -> list[str]:
+    """Return what to note where a placement was asked for, and has no nodes to choose from."""
+    chosen = conditions.scheduler.placement
+    if not cluster.is_pool or chosen is None or split_placement(chosen).name == Pool.name:
+        return []
+    name = quote(label_of(chosen))
+    return [f"The cluster has no nodes to choose from: placement {name} was flown as a pool."]
 
 
 def _fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None) -> Outcome:

@@ -75,7 +75,7 @@ class ElasticView:
         Args:
             job: an active job; what it holds counts as free.
             option: one of its options.
-            without: running jobs whose places count as free, too.
+            without: jobs whose places count as free, too; who waits holds none.
         """
         number = self.deciding.active(job)
         gone = [number, *(self.deciding.active(other) for other in without)]
@@ -94,7 +94,7 @@ class ElasticView:
         Args:
             job: an active job, or a number of GPUs.
             gpu_types: of a number of GPUs only; None = wherever it fits.
-            without: running jobs whose places count as free.
+            without: jobs whose places count as free; who waits holds none.
 
         Raises:
             SpecError: GPU types for a job, whose options are of those that it accepts anyway.

@@ -184,8 +184,8 @@ class ClusterView:
             job: an active job, or a number of GPUs.
             gpu_types: only on nodes with these GPU types, of those that the job accepts; None =
                 wherever it accepts.
-            without: running jobs whose places count as free: where would it go if they were
-                preempted?
+            without: jobs whose places count as free: where would it go if they were preempted? Who
+                waits holds none.
 
         Raises:
             SpecError: the cluster has no such GPU type.

@@ -77,7 +77,7 @@ def fly_order(order: Order) -> tuple[pa.Table, float]:
         row = _flown(order)
     except WindtunnelError as error:
         row = failed(order.run, f"{type(error).__name__}: {error}")
-    except Exception as error:  # noqa: BLE001 - one run's fault must not stop the others
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one run's fault must not stop the others
         row = failed(order.run, f"a fault in windtunnel: {type(error).__name__}: {error}")
     return row, time.perf_counter() - begin
 
