@@ -113,7 +113,7 @@ def _launch_over(policy: Rules, draft: Draft, job: JobView, victims: list[Held])
 
 def _settle(policy: Rules, draft: Draft, held: Held) -> float | None:
     """Give a victim what it can get; return the seconds it loses, None where it gets nothing."""
-    if draft.free.suits(held.where, held.option, held.job.number):
+    if draft.free.may_stay(held.where, held.option, held.job.number):
         draft.restore(held)
         return 0.0
     smaller: list[Option] = [

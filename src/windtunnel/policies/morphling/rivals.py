@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import SpecError
 from windtunnel.policies.morphling.draft import Draft
 from windtunnel.policies.morphling.ladder import SAME
-from windtunnel.sim.contract import Policy, Preempt, Resize, Start
+from windtunnel.sim.contract import Policy, Preempt, Resize, Start, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 class EqualShare(Policy):
     """Every active job gets the same number of GPUs, and the plan that is fastest on so many.
 
-    The share is floor(GPUs / active jobs), at least 1; a job that cannot run on it, or that quotas
-    or power keep from it, takes its next smaller size, or its smallest. A running job changes to
-    its share once that is ``slack`` times what it holds or less than a ``slack``-th of it, at most
-    once in ``interval`` seconds.
+    The share is floor(GPUs / active jobs), at least 1, of the GPUs that are up and not kept for
+    some; a job that cannot run on it, or that quotas or power keep from it, takes its next smaller
+    size, or its smallest. A running job changes to its share once that is ``slack`` times what it
+    holds or less than a ``slack``-th of it, at most once in ``interval`` seconds.
 
     Args:
         slack: at least 1.
@@ -61,7 +61,8 @@ class EqualShare(Policy):
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
         """Yield changes of running jobs, then launches in order of arrival."""
         draft = Draft(now, cluster)
-        share = max(1, math.floor(cluster.num_gpus / max(1, len(draft.held) + len(queue))))
+        active = max(1, len(draft.held) + len(queue))
+        share = max(1, math.floor(_at_hand(draft) / active))
         for held in list(draft.held.values()):
             self._to_share(draft, held, share)
         for job in queue:
@@ -70,6 +71,11 @@ class EqualShare(Policy):
             if draft.changed(held):
                 self._launched[number] = now
         yield from draft.decisions()
+        # Who is over its share and may not change yet holds what others wait for.
+        changes = (self._launched[number] + self.interval for number in draft.held)
+        due = min((at for at in changes if now < at < math.inf), default=math.inf)
+        if due < math.inf:
+            yield Wake(due)
 
     def _to_share(self, draft: Draft, held: Held, share: int) -> None:
         """Let a running job change to its share if that is far from what it holds, and fits."""
@@ -81,6 +87,13 @@ class EqualShare(Policy):
         is_near = wanted == now or (now < wanted * self.slack and wanted < now * self.slack)
         if is_near or not draft.put_first(held.job, best):
             draft.restore(held)
+
+
+def _at_hand(draft: Draft) -> int:
+    """Return the GPUs that jobs hold, or may take: not those of nodes that are down or kept."""
+    kept = draft.free.withheld
+    held = (piece for held in draft.held.values() for piece in held.where)
+    return int(draft.cluster.free_gpus) + sum(gpus for node, gpus in held if node not in kept)
 
 
 def sized(options: Sequence[Option], share: int) -> list[Option]:

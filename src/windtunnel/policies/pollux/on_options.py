@@ -200,16 +200,7 @@ class OnOptionsPolicy(Policy):
                 free[node] += 1
         self._last = now
         chosen = self._decider(active, free, now, self.every or 0.0)
-        moved = [job for job in active if chosen.get(job.job.name, ()) != job.nodes]
-        if draft.free.headroom is None:
-            for job in moved:
-                if job.nodes:
-                    draft.drop(job.view)
-            for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
-                self._place(draft, job, chosen.get(job.job.name, ()))
-        else:
-            self._place_in_turn(draft, moved, chosen)
-            self._place_others(draft, active)
+        self._place_all(draft, active, chosen)
         for held in draft.held.values():
             if draft.changed(held):
                 self._jobs[held.job.number].starts += 1
@@ -242,6 +233,23 @@ class OnOptionsPolicy(Policy):
         job.view, job.cluster = view, cluster
         return job
 
+    def _place_all(
+        self, draft: Draft, active: list[OnOptions], chosen: Mapping[str, tuple[int, ...]]
+    ) -> None:
+        """Place what was chosen; where the decider did not know all, others have what it leaves."""
+        limited = draft.free.headroom is not None
+        moved = [job for job in active if chosen.get(job.job.name, ()) != job.nodes]
+        if limited:
+            self._place_in_turn(draft, moved, chosen)
+        else:
+            for job in moved:
+                if job.nodes:
+                    draft.drop(job.view)
+            for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
+                self._place(draft, job, chosen.get(job.job.name, ()))
+        if limited or draft.free.withheld:
+            self._place_others(draft, active)
+
     def _place_in_turn(
         self, draft: Draft, moved: list[OnOptions], chosen: Mapping[str, tuple[int, ...]]
     ) -> None:
@@ -262,16 +270,18 @@ class OnOptionsPolicy(Policy):
                 draft.restore(held)
 
     def _place_others(self, draft: Draft, active: list[OnOptions]) -> None:
-        """Let jobs have, in turn, what those leave whom quotas or power keep out.
+        """Let jobs have, in turn, what the others leave.
 
-        Who runs keeps what he has, else each gets the least.
+        The decider does not know whom quotas or power keep out, nor which nodes are reserved for
+        some, or run on until their jobs are done. Who runs keeps what he has, else each gets the
+        least.
         """
         for job in active:
             number = job.view.number
             before = draft.before.get(number)
             if number in draft.held:
                 continue
-            if before is not None and draft.free.suits(before.where, before.option, number):
+            if before is not None and draft.free.may_stay(before.where, before.option, number):
                 draft.restore(before)
             else:
                 draft.put_first(job.view, self._least(job))
@@ -293,7 +303,7 @@ class OnOptionsPolicy(Policy):
             if (
                 stays
                 and before
-                and draft.free.suits(before.where, before.option, before.job.number)
+                and draft.free.may_stay(before.where, before.option, before.job.number)
             ):
                 draft.restore(before)  # as many GPUs elsewhere are worth no launch
                 return

@@ -107,8 +107,15 @@ class FreeShares(FreeNodes):
 
     def suits(self, where: Where, option: Option, job: int) -> bool:
         """Return whether a place is free for a job's option, and the job is admitted there."""
-        admits = self.headroom is None or self.headroom.admits(job, where)
-        return admits and self.has(where, option)
+        return self._admits(where, job) and self.has(where, option)
+
+    def may_stay(self, where: Where, option: Option, job: int) -> bool:
+        """Return whether a job may go on where it was: also where nobody may start any more."""
+        fits = (self._fits(node, gpus, option, hidden=True) for node, gpus in where)
+        return self._admits(where, job) and all(fits)
+
+    def _admits(self, where: Where, job: int) -> bool:
+        return self.headroom is None or self.headroom.admits(job, where)
 
     def has(self, where: Where, option: Option, allowed: int = EVERY_NODE) -> bool:
         """Return whether a policy's own choice is free, allowed, and of the option's shape."""
