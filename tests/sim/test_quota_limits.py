@@ -250,3 +250,30 @@ def test_a_promise_that_quota_lifts_gives_nobody_power_that_is_not_there(engine:
     power = {"gpus": {"v100": {"idle_w": 0, "active_w": 100}}}
     given = {"queueing": "conservative", "quotas": APART, "power": power, "engine": engine}
     assert _starts(jobs, "1x8:v100", "fifo", power_cap=400, **given) == [0, 20, 10]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "quota", "morphling", "gavel:fifo"])
+def test_a_quota_of_a_type_that_is_too_dear_for_the_power_cap_is_refused(policy: str) -> None:
+    # Queue x has quota of A alone, where two GPUs draw 1,000 W; on B they would draw 200.
+    given: dict[str, Any] = {
+        "power": {
+            "gpus": {"A": {"idle_w": 0, "active_w": 500}, "B": {"idle_w": 0, "active_w": 100}}
+        },
+        "power_cap": 600.0,
+        "quotas": {
+            "queues": [
+                {"vc": "x", "nominal_quota": {"A": 4, "B": 0}},
+                {"vc": "y", "nominal_quota": {"A": 0, "B": 4}},
+            ]
+        },
+    }
+    jobs = {
+        "submit_time": [0, 0, 1],
+        "duration": [100, 100, 100],
+        "num_gpus": [2, 1, 2],
+        "vc": ["x", "x", "y"],
+    }
+    with pytest.raises(SpecError, match=r"1 job\(s\) never fit under it: '0' alone .* 1,000 W"):
+        wt.simulate(jobs, "1x4:A,1x4:B", policy, **given)
+    outcome = wt.simulate(jobs, "1x4:A,1x4:B", policy, oversize="reject", **given)
+    assert outcome.table["status"].to_pylist() == ["rejected", "finished", "finished"]

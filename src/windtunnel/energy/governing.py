@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.cohort_order import CohortQuotas
     from windtunnel.sim.power.plan import Pieces
     from windtunnel.sim.problem import Problem
 
@@ -100,7 +101,9 @@ class Governing:
         cluster: ClusterSpec,
         seed: int,
         oversize: str,
+        *,
         least: Callable[[Problem], np.ndarray] | None = None,
+        quotas: CohortQuotas | None = None,
     ) -> tuple[Problem, PowerPlan]:
         """Return what the engine needs: the jobs that can be flown, and the policies.
 
@@ -110,13 +113,14 @@ class Governing:
             seed: of the forecast's errors.
             oversize: ``raise``, or ``reject`` jobs that the cap never lets run.
             least: says how many GPUs each job does with; None = with what it asks for.
+            quotas: which limit the GPU types that a job may be on; None = there are none.
 
         Raises:
             SpecError: the model does not describe the cluster, the cap is below what it draws
                 idle, a job could never run, or deadlines are asked for that no job has.
         """
         plan = self._plan(problem, cluster, seed)
-        never = never_fit(problem, plan, None if least is None else least(problem))
+        never = never_fit(problem, plan, None if least is None else least(problem), quotas)
         if not never:
             return problem, plan
         if oversize == "raise":

@@ -66,6 +66,7 @@ class Around:
         cluster: ClusterSpec,
         conditions: Conditions,
         least: Callable[[Problem], np.ndarray] | None = None,
+        own_quotas: CohortQuotas | None = None,
     ) -> tuple[Problem, dict[str, Any], list[str]]:
         """Return the jobs to fly, what an engine gets besides them, and what to tell of it.
 
@@ -75,6 +76,7 @@ class Around:
             conditions: what they are flown under.
             least: says how many GPUs each job does with, Float array (m,); None = with what it asks
                 for.
+            own_quotas: by which the policy itself goes; None = it has none.
 
         Raises:
             SpecError: something does not go with the jobs or the cluster.
@@ -85,8 +87,14 @@ class Around:
             problem, extra["quotas"] = self._limits(problem, scheduler, least)
         if self.governing is not None and self.governing.acts:
             whole = problem
+            quotas = extra.get("quotas", own_quotas)
             problem, extra["power"] = self.governing.plan(
-                problem, cluster, conditions.seed, scheduler.oversize, least
+                problem,
+                cluster,
+                conditions.seed,
+                scheduler.oversize,
+                least=least,
+                quotas=quotas,
             )
             if self.quotas is not None and problem is not whole:
                 problem, extra["quotas"] = self._limits(problem, scheduler, least)

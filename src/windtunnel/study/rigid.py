@@ -79,15 +79,19 @@ def fly_rigid(
         incomplete=conditions.scheduler.incomplete,
         asks=asks_of(conditions.scheduler, rules.where),
     )
-    whole, flown = problem, policy_of_run(policy, problem)
+    flown = policy_of_run(policy, problem)
     refused = flown.refuses() | too_large(
         policy.label, problem, flown.too_large(), conditions.scheduler.oversize
     )
     if refused:
         problem = problem.without(refused)
+        flown = policy_of_run(policy, problem)
     check_rounds(problem, policy, rules.around.disruptions, rules.until)
-    problem, extra, notes = rules.around.extras(problem, cluster, conditions)
-    if problem is not whole:
+    possible = problem
+    problem, extra, notes = rules.around.extras(
+        problem, cluster, conditions, own_quotas=flown.cohort_order
+    )
+    if problem is not possible:
         flown = policy_of_run(policy, problem)
     overhead, why_free = costs_of(conditions.scheduler, policy, problem)
     flight = rules.engine.run(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from round_works import always, fly_in_rounds, stays_of, work_of
 
+import windtunnel as wt
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.gavel.ideal import fly_ideal
 from windtunnel.policies.gavel.published import fly_as_published
@@ -212,3 +213,24 @@ def test_a_run_can_end_with_some_jobs(fly: object) -> None:
     log = fly(work, always([[1.0]] * 3), Rules(stop_after=np.array([0, 1])))  # type: ignore[operator]
     assert log.end[:2].tolist() == [100.0, 50.0]
     assert np.isnan(log.end[2])
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("fill", ["false", "all"])
+@pytest.mark.parametrize("policy", ["fifo", "fifo_perf", "fifo_packed"])
+def test_in_turn_a_gang_goes_where_it_has_a_place(policy: str, fill: str, engine: str) -> None:
+    # Two jobs lie on two nodes: of type A two GPUs are free, one on each. The gang of two on one
+    # node takes B at the first round, 360, and who came behind it waits for B.
+    jobs = {
+        "submit_time": [0, 0, 1, 2],
+        "duration": [5_000, 5_000, 1_000, 100],
+        "num_gpus": [1, 1, 2, 1],
+        "gpu_type": ["A", "A", None, "B"],
+    }
+    name = f"gavel:{policy}:fill={fill}"
+    outcome = wt.simulate(jobs, "2x2:A,1x2:B", name, placement="spread", engine=engine)
+    assert outcome.table["nodes"].to_pylist() == [[0], [1], [2], [2]]
+    starts = outcome.table["start_time"].to_pylist()
+    assert starts == [0, 0, 360, 1_360 if fill == "all" else 1_440]
+    # It stays there at the rounds in between, though A has two GPUs free.
+    assert outcome.table["num_preemptions"].to_pylist() == [0, 0, 0, 0]

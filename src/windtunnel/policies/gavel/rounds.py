@@ -258,11 +258,40 @@ class Rounds(Policy):
             message = "gives no job a GPU that it can use, and nothing will change"
             who = self.work.names[self._active[0]]
             raise PolicyError(self.label, message, time=now, job=who)
+        if self.rules.in_turn and dict(chosen) != self._running:
+            chosen = self._with_places(chosen, cluster)
         kept = dict(chosen)
         if kept != self._running:
             yield from self._rearranged(chosen, kept, cluster)
             if kept != self._running:  # some could not start: they leave others their GPUs
                 self._fill(cluster)
+
+    def _with_places(self, chosen: list[_Pick], cluster: Any) -> list[_Pick]:
+        """Return who runs where once it is known which gangs have a place on the type chosen.
+
+        First come, first served has counted GPUs, which may lie on nodes that a gang does not fit.
+        One that runs stays where it is then; another goes to the fastest type where it has a place.
+        """
+        picks = dict(chosen)
+        gone: list[JobView] = []
+
+        def has_place(job: int, kind: int) -> bool:
+            return cluster.fit(self._views[job], self._names[kind], gone) is not None
+
+        while True:  # who stays gives up no GPUs for others
+            leaving = [unit for unit, kind in self._running.items() if picks.get(unit) != kind]
+            gone[:] = (self._views[job] for unit in leaving for job in _jobs_of(unit))
+            stays = [unit for unit in leaving if unit in picks]
+            stays = [unit for unit in stays if not has_place(unit[0], picks[unit])]
+            if not stays:
+                break
+            picks |= {unit: self._running[unit] for unit in stays}
+        left = self._left(cluster)
+        for (job, mate), kind in picks.items():
+            if mate == ALONE and job not in self._mate and not has_place(job, kind):
+                kinds = self._kinds_by_fitness(job, left)
+                picks[job, mate] = next((k for k in kinds if has_place(job, k)), kind)
+        return list(picks.items())
 
     def _fill_between(self, queue: Any, cluster: Any) -> None:
         """Let jobs that may have the free GPUs between two boundaries."""

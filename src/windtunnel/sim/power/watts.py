@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.devices import MILLI
+from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
 from windtunnel.sim.power.levels import Choice, least
 from windtunnel.sim.power.plan import NANO
+from windtunnel.sim.quota_books import QuotaBooks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.cohort_order import CohortQuotas
     from windtunnel.sim.power.plan import CapPlan, PowerPlan
     from windtunnel.sim.problem import Problem
 
@@ -34,7 +39,7 @@ class Watts:
         self._demand_of: list[int] = problem.demand_of.tolist()
         self._free = problem.free_state()
         self._choices: dict[Any, tuple[Choice, ...]] = {}
-        self._least: dict[tuple[int, int], int] = {}
+        self._least: dict[tuple[int, int, int], int] = {}
         self._bound: dict[tuple[int, frozenset[str | None]], Any] = {}
 
     def choices(self, job: int, where: Where) -> tuple[Choice, ...]:
@@ -52,22 +57,32 @@ class Watts:
             return self.least_floor(job)
         return self._floor_of(self.choices(job, where))
 
-    def least_floor(self, job: int) -> int:
-        """Return the least of any GPU type that holds it; the most, where it must be spread."""
-        number = self._demand_of[job], self.kind_of[job]
+    def least_floor(self, job: int, nodes: int = EVERY_NODE) -> int:
+        """Return the least of any GPU type that holds it; the most, where it must be spread.
+
+        Only types of which there are nodes in a bitset count, if any of them holds it.
+        """
+        number = self._demand_of[job], self.kind_of[job], nodes
         if number not in self._least:
-            demand = self.problem.demands[number[0]]
-            whole = holding_types(demand, self._free, self.problem.types)
-            types = range(len(self._types)) if whole is None else map(self._types.index, whole)
+            demand, kinds = self.problem.demands[number[0]], self.problem.types
+            whole = holding_types(demand, self._free, kinds)
+            types = [*range(len(self._types))]
+            if whole is not None:
+                here = {kind for node, kind in enumerate(kinds) if nodes >> node & 1}
+                types = [self._types.index(kind) for kind in (whole & here or whole)]
             found = [self._floor_on(job, kind) for kind in types]
             if not found:
                 found = [max(self._floor_on(job, kind) for kind in range(len(self._types)))]
             self._least[number] = min(found) if self._gpus[job] else 0
         return self._least[number]
 
-    def least_of(self, job: int, gpus: float) -> int:
-        """Return the least that a job adds to the draw on so many GPUs of a type it accepts."""
+    def least_of(self, job: int, gpus: float, nodes: int = EVERY_NODE) -> int:
+        """Return the least that a job adds to the draw on so many GPUs of a type it accepts.
+
+        Only types of which there are nodes in a bitset count, if it accepts any of them.
+        """
         allowed = self.problem.demands[self._demand_of[job]].allowed
+        allowed = allowed & nodes or allowed
         kinds = {kind for node, kind in enumerate(self.cap.type_of) if allowed >> node & 1}
         return min(self._floor_of_gpus(job, kind, gpus) for kind in kinds or {*self.cap.type_of})
 
@@ -134,21 +149,31 @@ class Watts:
         return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, float(gpus)),)))
 
 
-def never_fit(problem: Problem, plan: PowerPlan, least: np.ndarray | None = None) -> dict[int, str]:
+def never_fit(
+    problem: Problem,
+    plan: PowerPlan,
+    least: np.ndarray | None = None,
+    quotas: CohortQuotas | None = None,
+) -> dict[int, str]:
     """Return which jobs could not even run alone under the highest cap: arrival number -> why.
 
     Args:
         problem: the jobs.
         plan: policies of power.
         least: GPUs that each job does with, Float array (m,); None = what it asks for.
+        quotas: which limit the GPU types that a job may be on; None = there are none.
     """
     if plan.cap is None or not len(problem.rows):
         return {}
     watts, highest = Watts(problem, plan.cap), plan.cap.highest_w
     budget = max(plan.cap.budget_at(highest, plan.cap.base_w), 0)
+    asked = (problem.gpus / problem.units if least is None else least).tolist()
+    nodes = [EVERY_NODE] * len(asked) if quotas is None else _within(quotas, problem, asked)
     floors = (
-        watts.least_floor(job) if least is None else watts.least_of(job, float(least[job]))
-        for job in range(len(problem.rows))
+        watts.least_floor(job, nodes[job])
+        if least is None
+        else watts.least_of(job, asked[job], nodes[job])
+        for job in range(len(asked))
     )
     return {
         job: f"alone takes the cluster to {watts.alone_w(floor):,.6g} W; the highest cap is "
@@ -156,3 +181,13 @@ def never_fit(problem: Problem, plan: PowerPlan, least: np.ndarray | None = None
         for job, floor in enumerate(floors)
         if floor > budget
     }
+
+
+def _within(quotas: CohortQuotas, problem: Problem, asked: Sequence[float]) -> list[int]:
+    """Return the nodes on which each job may have so many GPUs, whoever else runs, as bitsets."""
+    books = QuotaBooks(quotas, problem, resizes=True)
+    found: dict[tuple[int, float], int] = {}
+    for job, alike in enumerate(zip(books.queue, asked, strict=True)):
+        if alike not in found:
+            found[alike] = books.nodes(job, alike[1])
+    return [found[alike] for alike in zip(books.queue, asked, strict=True)]
