@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.sim.contract import Stop
 from windtunnel.throughput.options import Option
 from windtunnel.throughput.plans import Plan
 
@@ -199,3 +200,18 @@ def test_a_policy_that_starts_nothing_is_named(engine: Any) -> None:
     disrupted = wt.simulate(jobs, "1x4", Idle(), engine=engine, disruptions="mtbf:30d/mttr:4h")
     note = "2 jobs wait for ever though no job runs: policy 'idle' starts none of them."
     assert note in disrupted.notes
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nobody_waits_for_ever_in_a_run_that_its_policy_ended(engine: Any) -> None:
+    def decide(now: float, queue: Any, cluster: Any) -> Any:
+        for job in queue:
+            if cluster.fit(job) is not None:
+                yield wt.Start(job)
+        if now >= 1:
+            yield Stop()
+
+    jobs = {"submit_time": [0, 1, 2], "duration": [5, 5, 5], "num_gpus": [1, 1, 1]}
+    out = wt.simulate(jobs, "1x1", decide, engine=engine)
+    assert out.table["status"].to_pylist() == ["running", "waiting", "not_submitted"]
+    assert not out.notes

@@ -22,7 +22,7 @@ from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import checked_queueing, policy_of_run
 from windtunnel.sim.demands import DeviceRules, needs_devices
 from windtunnel.sim.engines import choose_engine
-from windtunnel.sim.flight import WAITING
+from windtunnel.sim.flight import NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.site.scheduler import BACKFILLING, Scheduler
@@ -296,7 +296,9 @@ def left_waiting(
     """
     rows = np.flatnonzero(flight.status == WAITING).tolist()
     waiting = len(rows) - len(reasons.keys() & set(rows))
-    if until < math.inf or not waiting:
+    # A policy may end the run itself (`Stop`), while others run or are still to come.
+    was_cut = until < math.inf or np.isin(flight.status, (RUNNING, NOT_SUBMITTED)).any()
+    if was_cut or not waiting:
         return []
     jobs = f"{waiting:,} job{'s wait' if waiting > 1 else ' waits'} for ever"
     if flight.power is not None and flight.power.capped_time > 0:
