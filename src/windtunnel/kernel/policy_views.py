@@ -157,6 +157,7 @@ class ClusterView:
     units: cython.longlong
     num_gpus = cython.declare(cython.double, visibility="readonly")
     gpu_types = cython.declare(object, visibility="readonly")
+    type_of: object
 
     def __init__(self, deciding: Deciding) -> None:
         problem = deciding.driver.problem
@@ -164,6 +165,7 @@ class ClusterView:
         self.units = problem.units
         self.num_gpus = problem.quota / problem.units
         self.gpu_types = tuple(dict.fromkeys(problem.types))
+        self.type_of = numpy.array([self.gpu_types.index(kind) for kind in problem.types], int)
 
     @property
     def free_gpus(self) -> float:
@@ -178,18 +180,16 @@ class ClusterView:
     @property
     def free_by_type(self) -> dict:
         """GPUs nobody holds, by GPU type."""
-        return self._by_type(self.deciding.search.free.free_by_node().tolist())
+        return self._by_type(self.deciding.search.free.free_by_node())
 
     @property
     def gpus_by_type(self) -> dict:
         """GPUs of the whole cluster, by GPU type."""
-        return self._by_type(self.driver.problem.sizes.tolist())
+        return self._by_type(self.driver.problem.sizes)
 
-    def _by_type(self, units: list) -> dict:
-        found = dict.fromkeys(self.gpu_types, 0)
-        for kind, number in zip(self.driver.problem.types, units, strict=True):
-            found[kind] += number
-        return {kind: number / self.units for kind, number in found.items()}
+    def _by_type(self, units: numpy.ndarray) -> dict:
+        sums = numpy.bincount(self.type_of, units, len(self.gpu_types)) / self.units
+        return dict(zip(self.gpu_types, sums.tolist(), strict=True))
 
     @property
     def usage_by_vc(self) -> dict:
