@@ -146,7 +146,7 @@ def test_states_agree(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_copies_and_what_two_states_have_in_common(seed: int) -> None:
+def test_copies(seed: int) -> None:
     mine, plain, demands = both(seed)
     course = ShapeRun(seeded(seed), mine, plain, demands)
     for _ in range(STEPS // 2):
@@ -157,16 +157,7 @@ def test_copies_and_what_two_states_have_in_common(seed: int) -> None:
     for _ in range(STEPS // 2):
         later.step()
     assert_equal(mine, plain)
-    for access in range(len(ACCESS)):
-        common = plain.opened(access).copy()
-        common.meet(twin_plain.opened(access))
-        shared = mine.twin()
-        shared.open(access)
-        twin.open(access)
-        shared.keep_common(twin)
-        twin.shut()
-        for kind, demand in enumerate(demands):
-            assert shared.fit_pairs(kind) == plain.fit(demand, access, common)
+    same_cores(mine, plain)
 
 
 def test_a_shape_is_checked() -> None:

@@ -253,7 +253,7 @@ class DeviceState:
                 count -= 1
         return found
 
-    # What two states have in common.
+    # Sums.
 
     @compiled
     def find_most_free(self, which: cython.int) -> cython.void:
@@ -263,25 +263,6 @@ class DeviceState:
         for device in range(first, first + self.cluster.gpus[which]):
             most = max(most, self.devices[device])
         self.most_free[which] = most
-
-    @compiled
-    def meet(self, other: DeviceState) -> cython.void:
-        """Keep only what is free in another state, too; of tasks those of the fuller one."""
-        each: cython.int = self.cluster.each
-        for which in range(self.cluster.nodes):
-            if self.cluster is other.cluster and self.stamp[which] == other.stamp[which]:
-                continue
-            if self.tasks[which] == 0 and other.tasks[which] != 0:
-                self.idlers -= 1
-            self.cores[which] = min(self.cores[which], other.cores[which])
-            self.mem[which] = min(self.mem[which], other.mem[which])
-            self.tasks[which] = max(self.tasks[which], other.tasks[which])
-            for at in range(which * each, (which + 1) * each):
-                self.devices[at] = min(self.devices[at], other.devices[at])
-            for at in range(which * self.groups, (which + 1) * self.groups):
-                self.held[at] = max(self.held[at], other.held[at])
-            self.mark(which)
-            self._sum_up(which)
 
     @compiled
     def _sum_up(self, which: cython.int) -> cython.void:

@@ -131,10 +131,6 @@ class Free:
         self.changes += 1
 
     @compiled
-    def meet(self, other: Free) -> cython.void:
-        """Keep only what is free in another state of the same cluster, too."""
-
-    @compiled
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the GPU units of a node that nobody holds, withheld or not."""
         return 0
@@ -178,7 +174,7 @@ class Free:
     def store(self, rows: Rows, row: cython.int) -> cython.void:
         """Write what nobody holds as a row; what is withheld of nodes stays in it.
 
-        A job fits in what two states have in common (`meet`) if it fits in the row that has the
+        A job fits in what two states have in common if it fits in the row that has the
         lesser number of each column of theirs.
         """
 
@@ -330,10 +326,6 @@ class Free:
     def become(self, other: Free) -> None:
         """Become equal to another state of the same cluster."""
         self.copy_from(other)
-
-    def keep_common(self, other: Free) -> None:
-        """Keep only what is free in another state of the same cluster, too; see `meet`."""
-        self.meet(other)
 
     def units_down(self) -> int:
         """Return the GPU units that nobody holds and nobody may use."""

@@ -383,18 +383,6 @@ class FreeDevices(FreeOnNodes):
         self.state.copy_from(cython.cast(FreeDevices, other).state)
 
     @compiled
-    def meet(self, other: Free) -> cython.void:
-        """Keep on each node only what is free in another state, too.
-
-        A node that either side uses counts as used by as many tasks as the fuller side has. Either
-        state counts as it is open now: what one of them hides is hidden.
-        """
-        self.state.meet(cython.cast(FreeDevices, other).state)
-        self.holds.join(cython.cast(FreeDevices, other).holds)
-        self.total = self.state.free
-        self.changes += 1
-
-    @compiled
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the thousandths of a node's GPUs that nobody holds, withheld or not."""
         return self.state.total[node]

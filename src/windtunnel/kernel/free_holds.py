@@ -236,24 +236,6 @@ class Holds:
         return self.times[node] == 0 or (self.shown[node >> 6] >> (node & 63)) & 1 != 0
 
     @compiled
-    def join(self, other: Holds) -> cython.void:
-        """Hide what another list hides, too; a node that is withheld here keeps its holds.
-
-        Either list counts as it is open now. While this one is open a node that it shows, and the
-        other hides, is nobody's.
-        """
-        if other.count == 0:
-            return
-        for word in range(self.words):
-            self.seen[word] = self.in_sight(LOOK_BOTH, word)
-        for at in range(other.size):
-            node = other.node[at]
-            if (self.seen[node >> 6] >> (node & 63)) & 1 != 0 and not other.is_seen(node):
-                self.add(node, other.group[at] if self.access == 0 else 0)
-        if self.access != 0:
-            self.refresh()
-
-    @compiled
     def is_first_of_nobody(self, at: cython.int) -> cython.bint:
         """Return whether a hold is nobody's, and its node's first such since hold 0.
 

@@ -457,24 +457,6 @@ class FreeNodes(FreeOnNodes):
         self.shown_units = cython.cast(FreeNodes, other).shown_units
 
     @compiled
-    def meet(self, other: Free) -> cython.void:
-        """Keep on each node only what is free in another state, too.
-
-        Either state counts as it is open now: what it hides is not free in it.
-        """
-        self._meet(cython.cast(FreeNodes, other))
-
-    @compiled
-    def _meet(self, other: FreeNodes) -> cython.void:
-        for node in range(self.nodes):
-            gpus = other.free[node]
-            if other.holds.count != 0 and not other.holds.is_seen(node):
-                gpus = 0
-            if gpus < self.free[node] and (self.holds.count == 0 or self.holds.is_seen(node)):
-                self._set_free(node, gpus)
-        self.changes += 1
-
-    @compiled
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the GPUs of a node that nobody holds, withheld or not."""
         return self.free[node]

@@ -225,18 +225,6 @@ class FreePool(Free):
         self.withheld[:] = cython.cast(FreePool, other).withheld
 
     @compiled
-    def meet(self, other: Free) -> cython.void:
-        """Keep in each pool only what is free in another state, too."""
-        self.total = 0
-        for pool in range(self.nodes):
-            self.free[pool] = min(self.free[pool], cython.cast(FreePool, other).free[pool])
-            self.free_cpus[pool] = min(
-                self.free_cpus[pool], cython.cast(FreePool, other).free_cpus[pool]
-            )
-            self.total += self.free[pool]
-        self.changes += 1
-
-    @compiled
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the GPU units of a pool that nobody holds, withheld or not."""
         return self.free[node] + self.withheld[node]

@@ -351,14 +351,3 @@ class FreeShapes(FreeNodes):
         self.free_cores[:] = cython.cast(FreeShapes, other).free_cores
         if self.scored is not None:
             self.scored.copy_from(cython.cast(FreeShapes, other).scored)
-
-    @compiled
-    def meet(self, other: Free) -> cython.void:
-        """Keep on each node only what is free in another state, too."""
-        FreeNodes.meet(self, other)
-        for node in range(self.nodes):
-            self.free_cores[node] = min(
-                self.free_cores[node], cython.cast(FreeShapes, other).free_cores[node]
-            )
-        if self.scored is not None:
-            self.scored.meet(cython.cast(FreeShapes, other).scored)
