@@ -13,6 +13,7 @@ from windtunnel.schema import as_jobs
 from windtunnel.sim.demands import DeviceRules
 from windtunnel.sim.power import levels as reference_levels
 from windtunnel.sim.power.plan import CapPlan, Draw
+from windtunnel.sim.power.tables import Tables
 from windtunnel.sim.power.watts import Watts
 from windtunnel.sim.problem import build
 
@@ -109,7 +110,7 @@ class Both:
         fixed = rng.random() < 0.7
         self.watts = Watts(self.problem, cap, fixed=fixed)
         self.limits = limits
-        self.power = kernel.PowerLevels(self.problem, cap, fixed=fixed, exact_jobs=exact_jobs)
+        self.power = kernel.PowerLevels(Tables(self.watts), exact_jobs=exact_jobs)
         self.options: dict[int, Any] = {}
         self.floors: dict[int, int] = {}
         self.levels: dict[int, int] = {}

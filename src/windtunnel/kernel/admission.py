@@ -171,11 +171,11 @@ class Admission:
         many: cython.int = 0
         if self.state.has_quotas and self.state.quotas.binds:
             return -1
-        for gpu_type in range(self.state.power.choices._types):
+        for gpu_type in range(self.state.power.choices.num_types):
             if self.state.power.choices.floor_on(job, gpu_type) <= spare:
                 cheap |= cython.cast(cython.longlong, 1) << gpu_type
                 many += 1
-        if many == 0 or many == self.state.power.choices._types:
+        if many == 0 or many == self.state.power.choices.num_types:
             return -1
         with cython.gil:
             kind = self._narrowed(self.state.kind[job], cheap)

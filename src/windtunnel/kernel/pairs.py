@@ -112,3 +112,10 @@ def with_capacity(array: object, least: int) -> numpy.ndarray:
     """Return an array with at least so many entries; where it had fewer, with some to spare."""
     have = numpy.asarray(array)
     return have if len(have) >= least else longer(have, least + least // 2 + 16)
+
+
+def appended(array: object, count: int, values: Any) -> numpy.ndarray:
+    """Return an array with its first ``count`` entries, and these behind them."""
+    found = with_capacity(array, count + len(values))
+    found[count : count + len(values)] = values
+    return found

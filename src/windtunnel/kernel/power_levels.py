@@ -30,9 +30,7 @@ class PowerLevels:
     """The power limits of running jobs.
 
     Args:
-        problem: the `Problem`.
-        cap: its `CapPlan`.
-        fixed: as in `PowerChoices`.
+        tables: makes tables of options (`windtunnel.sim.power.tables.Tables`).
         exact_jobs: up to so many jobs with a choice, limits are exactly optimal.
 
     Attributes:
@@ -69,9 +67,9 @@ class PowerLevels:
     _fresh: cython.int[::1]
     _is_fresh: cython.int[::1]
 
-    def __init__(self, problem: Any, cap: Any, *, fixed: bool = True, exact_jobs: int = 6) -> None:
-        jobs = len(problem.rows)
-        self.choices = PowerChoices(problem, cap, fixed=fixed)
+    def __init__(self, tables: Any, *, exact_jobs: int = 6) -> None:
+        jobs = len(tables.least)
+        self.choices = PowerChoices(tables)
         self.floor = numpy.zeros(jobs, dtype=numpy.int64)
         self.level = numpy.full(jobs, -1, dtype=numpy.int32)
         self.changed = numpy.zeros(jobs, dtype=numpy.int32)
@@ -87,6 +85,10 @@ class PowerLevels:
         self._fresh = numpy.zeros(jobs, dtype=numpy.int32)
         self._is_fresh = numpy.zeros(jobs, dtype=numpy.int32)
         self._num_fresh = self.num_changed = 0
+
+    def check(self) -> None:
+        """Raise what making a table has raised."""
+        self.choices.raised.check()
 
     @compiled
     def enter(

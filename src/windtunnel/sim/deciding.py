@@ -18,7 +18,6 @@ from windtunnel.sim.elastic.headroom import Headroom
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.views import ElasticView
 from windtunnel.sim.jobs import JobView
-from windtunnel.sim.power.watts import Watts
 from windtunnel.sim.quota_books import QuotaBooks
 
 if TYPE_CHECKING:
@@ -70,13 +69,11 @@ class Driver(Decisions):
 
     def _nobody_admitted(self) -> Headroom | None:
         """Return what admission leaves while nobody runs; None = all."""
-        quotas, power = self.run.rules.quotas, self.run.power
-        cap, resizes = None if power is None else power.cap, self.works is not None
-        if quotas is None and cap is None:
+        quotas, resizes = self.run.rules.quotas, self.works is not None
+        if quotas is None and self.run.watts is None:
             return None
         books = None if quotas is None else QuotaBooks(quotas, self.problem, resizes=resizes)
-        watts = None if cap is None else Watts(self.problem, cap, fixed=not resizes)
-        return Headroom(books, watts, 0)
+        return Headroom(books, self.run.watts, 0)
 
     def _every_share(self) -> FreeShares | None:
         """Return what is free of an elastic run's cluster while nobody runs; None = of another."""

@@ -15,6 +15,8 @@ from windtunnel.sim.cohort_order import PARTS
 from windtunnel.sim.device_requests import distinct_rows
 from windtunnel.sim.elastic.shapes import Shapes
 from windtunnel.sim.keys import key_of, keys_of
+from windtunnel.sim.power.tables import Tables
+from windtunnel.sim.power.watts import Watts
 from windtunnel.sim.usage_order import decay_rate
 from windtunnel.sim.verdicts import SCHOOLS, school_of
 from windtunnel.site.scheduler import BACKFILLING, EVENT_ORDERS
@@ -54,6 +56,7 @@ class KernelRun:
     Attributes:
         plan: what disrupts the run.
         power: what limits its power.
+        watts, levels: what jobs draw, and the kernel's choice of power limits; None = no cap.
         shapes: the shapes of an elastic run's jobs.
         state: the kernel's tables.
         tables: looks into them.
@@ -85,6 +88,8 @@ class KernelRun:
         self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
         self.every = policy.every if policy.every is not None else math.inf
         self.capped = power is not None and power.cap is not None
+        self.watts: Watts | None = None
+        self.levels: Any = None
         self.slowed = rules.slowdown is not None or (power is not None and power.throttles)
         self.tells = policy.watches and not policy.in_numbers
         self.free = free_state(problem, placement, self.access) if shapes is None else shapes.free
@@ -153,9 +158,8 @@ class KernelRun:
         if self.slowed:
             self.pace = features["pace"] = kernel.Pace(self.rules.slowdown, self.problem)
         if self.power is not None and self.power.cap is not None:
-            features["power"] = kernel.PowerLevels(
-                self.problem, self.power.cap, fixed=self.works is None
-            )
+            self.watts = Watts(self.problem, self.power.cap, fixed=self.works is None)
+            self.levels = features["power"] = kernel.PowerLevels(Tables(self.watts))
         if self.keys_from == USAGE:
             order = policy.usage_order
             assert order is not None  # noqa: S101 - it is what the policy says of itself
@@ -236,6 +240,8 @@ class KernelRun:
         self.sim.check_memory()
         self.free.check()
         self.announced.check()
+        if self.levels is not None:
+            self.levels.check()
 
     def begin(self, rule: Any) -> None:
         """Make the loop, with the rule for the queue."""

@@ -55,15 +55,16 @@ def uniform(jobs: Sequence[Sequence[Choice]], budget: int) -> list[int]:
     limits = sorted({one.limit_w for options in choosing for one in options}, reverse=True)
     chosen = [len(options) - 1 for options in jobs]
     for limit in limits:
-        places = [
-            next((i for i, one in enumerate(options) if one.limit_w <= limit), len(options) - 1)
-            if len(options) > 1
-            else 0
-            for options in jobs
-        ]
+        places = [place_at(options, limit) for options in jobs]
         if sum(options[i].draw for options, i in zip(jobs, places, strict=True)) <= budget:
             return places
     return chosen
+
+
+def place_at(options: Sequence[Choice], limit: float) -> int:
+    """Return the place of a job's highest limit up to ``limit`` (W), or else of its lowest."""
+    last = len(options) - 1
+    return next((i for i, one in enumerate(options) if one.limit_w <= limit), last)
 
 
 def optimised(jobs: Sequence[Sequence[Choice]], budget: int) -> list[int]:
@@ -74,14 +75,14 @@ def optimised(jobs: Sequence[Sequence[Choice]], budget: int) -> list[int]:
     chosen = [least(options, "optimised") for options in jobs]
     choosing = [j for j, options in enumerate(jobs) if len(options) > 1]
     fixed = sum(options[0].draw for options in jobs if len(options) == 1)
-    fronts = [_front(jobs[j]) for j in choosing]
+    fronts = [front_of(jobs[j]) for j in choosing]
     solve = _exact if len(choosing) <= EXACT_JOBS else _by_gain
     for job, place in zip(choosing, solve(jobs, choosing, fronts, budget - fixed), strict=True):
         chosen[job] = place
     return chosen
 
 
-def _front(options: Sequence[Choice]) -> list[int]:
+def front_of(options: Sequence[Choice]) -> list[int]:
     """Return the places no other is at least as good as in both, by rising draw."""
     front: list[int] = []
     for i in sorted(range(len(options)), key=lambda i: (options[i].draw, options[i].slow)):
@@ -119,7 +120,7 @@ def _by_gain(
 ) -> list[int]:
     """Return places by taking upgrades in order of gain a watt while they fit."""
     left = budget - sum(jobs[j][f[0]].draw for j, f in zip(choosing, fronts, strict=True))
-    hulls = [_hull(jobs[j], f) for j, f in zip(choosing, fronts, strict=True)]
+    hulls = [hull_of(jobs[j], f) for j, f in zip(choosing, fronts, strict=True)]
     at = [0] * len(hulls)
     heap: list[tuple[float, int]] = []
 
@@ -142,7 +143,7 @@ def _by_gain(
     return [hull[i] for hull, i in zip(hulls, at, strict=True)]
 
 
-def _hull(options: Sequence[Choice], front: list[int]) -> list[int]:
+def hull_of(options: Sequence[Choice], front: list[int]) -> list[int]:
     """Return the front's lower convex hull: gains a watt fall along it."""
     hull: list[int] = []
     for i in front:

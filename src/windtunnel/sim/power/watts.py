@@ -29,12 +29,16 @@ class Watts:
         problem: the jobs.
         cap: the cap, with the power limits of each kind of work on each GPU type.
         fixed: a job draws the same wherever it is, unless GPU types differ; elastic jobs do not.
+
+    Attributes:
+        types: GPU types of the cluster; None = not distinguished.
+        is_uniform: a job draws the same wherever it is.
     """
 
     def __init__(self, problem: Problem, cap: CapPlan, *, fixed: bool = True) -> None:
         self.problem, self.cap, self.kind_of = problem, cap, cap.kind_of
-        self._types: list[str | None] = list(dict.fromkeys(problem.types))
-        self._is_uniform = fixed and len(self._types) == 1
+        self.types: list[str | None] = list(dict.fromkeys(problem.types))
+        self.is_uniform = fixed and len(self.types) == 1
         self._gpus: list[int] = problem.gpus.tolist()
         self._demand_of: list[int] = problem.demand_of.tolist()
         self._free = problem.free_state()
@@ -49,11 +53,11 @@ class Watts:
         for place, grant in where:
             kind = self.cap.type_of[place]
             held[kind] = held.get(kind, 0.0) + self._gpus_of(demand, grant)
-        return self._of_parts(self.kind_of[job], tuple(held.items()))
+        return self.of_parts(self.kind_of[job], tuple(held.items()))
 
     def floor(self, job: int, where: Where) -> int:
         """Return the least that a job can be brought to add to the draw there."""
-        if self._is_uniform:
+        if self.is_uniform:
             return self.least_floor(job)
         return self._floor_of(self.choices(job, where))
 
@@ -66,13 +70,13 @@ class Watts:
         if number not in self._least:
             demand, kinds = self.problem.demands[number[0]], self.problem.types
             whole = holding_types(demand, self._free, kinds)
-            types = [*range(len(self._types))]
+            types = [*range(len(self.types))]
             if whole is not None:
                 here = {kind for node, kind in enumerate(kinds) if nodes >> node & 1}
-                types = [self._types.index(kind) for kind in (whole & here or whole)]
+                types = [self.types.index(kind) for kind in (whole & here or whole)]
             found = [self._floor_on(job, kind) for kind in types]
             if not found:
-                found = [max(self._floor_on(job, kind) for kind in range(len(self._types)))]
+                found = [max(self._floor_on(job, kind) for kind in range(len(self.types)))]
             self._least[number] = min(found) if self._gpus[job] else 0
         return self._least[number]
 
@@ -97,9 +101,9 @@ class Watts:
 
         None where it draws more on all of them, or on none.
         """
-        kinds = range(len(self._types))
-        cheap = frozenset(self._types[k] for k in kinds if self._floor_on(job, k) <= spare)
-        if not cheap or len(cheap) == len(self._types):
+        kinds = range(len(self.types))
+        cheap = frozenset(self.types[k] for k in kinds if self._floor_on(job, k) <= spare)
+        if not cheap or len(cheap) == len(self.types):
             return None
         key = self._demand_of[job], cheap
         if key not in self._bound:
@@ -119,7 +123,8 @@ class Watts:
             return grant / MILLI
         return float(grant.bit_count() * (demand.milli or MILLI) / MILLI)
 
-    def _of_parts(self, kind: int, parts: tuple[tuple[int, float], ...]) -> tuple[Choice, ...]:
+    def of_parts(self, kind: int, parts: tuple[tuple[int, float], ...]) -> tuple[Choice, ...]:
+        """Return what a kind of work adds at each limit on so many GPUs of some types."""
         key = (kind, parts)
         if key not in self._choices:
             tables = [(gpus, self.cap.draws[kind, gpu_type]) for gpu_type, gpus in parts]
@@ -146,7 +151,7 @@ class Watts:
         return self._floor_of_gpus(job, gpu_type, self._gpus[job] / self.problem.units)
 
     def _floor_of_gpus(self, job: int, gpu_type: int, gpus: float) -> int:
-        return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, float(gpus)),)))
+        return self._floor_of(self.of_parts(self.kind_of[job], ((gpu_type, float(gpus)),)))
 
 
 def never_fit(
