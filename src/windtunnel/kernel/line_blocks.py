@@ -14,7 +14,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import pairs_zeros
-from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_NONE, Promises
+from windtunnel.kernel.promises import PROMISE_NONE, Promises
 
 #: Two to this power are jobs of a line that are looked at together before each by itself.
 BLOCKS_JOBS = cython.declare(cython.int, 6)
@@ -37,7 +37,6 @@ class LineBlocks:
         start_at: promised start of the job in each cell, s.
         span_at: what it is expected to take, s; inf = it has no promise.
         first_block: of each line.
-        most_span: what the longest of a line's jobs is expected to take, s.
         least_span: what the shortest of a block's jobs is expected to take, s.
         first_start, last_start: between when all promised starts of a block are, s.
     """
@@ -48,7 +47,6 @@ class LineBlocks:
     start_at: cython.double[::1]
     span_at: cython.double[::1]
     first_block: cython.int[::1]
-    most_span: cython.double[::1]
     capacity: cython.longlong
     least_span: cython.double[::1]
     first_start: cython.double[::1]
@@ -59,7 +57,6 @@ class LineBlocks:
         self.cell_of = numpy.zeros(max(promises.state.num_jobs, 1), dtype=numpy.int64)
         self.start_at, self.span_at = numpy.zeros(0), numpy.zeros(0)
         self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
-        self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
 
     def _grow_blocks(self, capacity: int) -> None:
@@ -87,7 +84,6 @@ class LineBlocks:
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             self.first_block[line] = block + 1
-            self.most_span[line] = PROMISE_LEAST
             if self.promises.promised_in[line] == 0:
                 continue  # nobody of it is looked at
             for at in range(self.lines.length[line]):
@@ -103,7 +99,6 @@ class LineBlocks:
                 if self.promises.what[job] != PROMISE_NONE:
                     self.span_at[cell] = self.promises.planned(job)
                     self.start_at[cell] = self.promises.start[job]
-                    self.most_span[line] = max(self.most_span[line], self.span_at[cell])
                     self.least_span[block] = min(self.least_span[block], self.span_at[cell])
                     self.first_start[block] = min(self.first_start[block], self.start_at[cell])
                     self.last_start[block] = max(self.last_start[block], self.start_at[cell])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import cython
-from cython.cimports.libc.math import fabs
 
 from windtunnel.kernel.endless import ENDLESS
-from windtunnel.kernel.line_blocks import BLOCKS_SLACK
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.profile import Profile
@@ -28,8 +26,6 @@ class RiseRuns:
         has_run: there is a run at hand.
         begin, end: since when and until when it is, s.
         following: where to look for the next one.
-        enough: a run that is as long is long enough, s.
-        placed_rise: the rise that was looked at last; -1 = none since something has moved.
     """
 
     search: PromiseSearch
@@ -41,15 +37,11 @@ class RiseRuns:
     begin: cython.double
     end: cython.double
     following: cython.longlong
-    enough: cython.double
-    placed_rise: cython.int
-    placed: cython.longlong
 
     def __init__(self, search: PromiseSearch, rises: Rises) -> None:
         self.search, self.promises = search, search.promises
         self.profile, self.on = search.profile, search.on
         self.rises = rises
-        self.placed_rise = -1
 
     # A place in time is a step of the profile; for one node it is a step of that.
 
@@ -57,10 +49,7 @@ class RiseRuns:
     def _place_at(self, rise: cython.int) -> cython.longlong:
         if self.rises.node[rise] == RISES_WIDE:
             return self.profile.at_or_before(self.rises.begin[rise])
-        if rise != self.placed_rise:
-            self.placed_rise = rise
-            self.placed = self.on.at(self.rises.node[rise], self.rises.begin[rise])
-        return self.placed
+        return self.on.at(self.rises.node[rise], self.rises.begin[rise])
 
     @compiled
     def _later(self, rise: cython.int, place: cython.longlong) -> cython.longlong:
@@ -87,17 +76,10 @@ class RiseRuns:
         return self.search.has(place)
 
     @compiled
-    def first(self, rise: cython.int, job: cython.int, enough: cython.double) -> cython.void:
-        """Find the first run of a rise for jobs like one; ``has_run`` says if there is one.
-
-        Args:
-            rise: which.
-            job: which.
-            enough: what the longest of the jobs is expected to take, s.
-        """
+    def first(self, rise: cython.int, job: cython.int) -> cython.void:
+        """Find the first run of a rise for jobs like one; ``has_run`` says if there is one."""
         place: cython.longlong = self._place_at(rise)
         self.search.look_for(job)
-        self.enough = enough
         if not self._suits(rise, place):
             self.following = self._later(rise, place)
             self.next(rise)
@@ -122,21 +104,10 @@ class RiseRuns:
 
     @compiled
     def _go_along(self, rise: cython.int, place: cython.longlong) -> cython.void:
-        """Let a run begin at a place, and see where it ends.
-
-        Of one that is long enough for every job of the line no more is looked at, and of no later
-        one: whoever could start in that can start in this one.
-        """
+        """Let a run begin at a place, and see where it ends."""
         self.has_run = True
         self.begin = self._time(rise, place)
-        stop = self.begin + self.enough
-        stop += BLOCKS_SLACK * fabs(stop)
-        place = self._later(rise, place)
         while place >= 0 and self._suits(rise, place):
-            if self._time(rise, place) > stop:
-                self.end = self._time(rise, place)
-                self.following = -1
-                return
             place = self._later(rise, place)
         self.following = place
         self.end = ENDLESS if place < 0 else self._time(rise, place)

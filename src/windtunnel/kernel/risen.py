@@ -89,7 +89,6 @@ class Risen:
         """Let everybody start earlier who can, in the queue's order, until nobody can."""
         self.rises.round = 1
         self.heap.count = 0
-        self.runs.placed_rise = -1
         self.blocks.survey()
         self._look_at_kinds()
         for rise in range(self.rises.count):
@@ -156,7 +155,7 @@ class Risen:
         elif self.rises.origin[rise] >= 0:
             next_stop = self.blocks.cell_behind(line, self.rises.origin[rise])
         found, next_found = stop, next_stop
-        self.runs.first(rise, self.lines.slab[begin], self.blocks.most_span[line])
+        self.runs.first(rise, self.lines.slab[begin])
         while self.runs.has_run:
             found = self._first_in(line, rise, cell, found)
             if found == stop and next_stop > begin:
@@ -236,12 +235,11 @@ class Risen:
         old: cython.double = self.promises.start[job]
         stop: cython.double = self.promises.stop[job]
         first_rise: cython.int = self.rises.count
-        enough: cython.double = self.blocks.most_span[self.lines.line_of[job]]
         for at in range(self.num_popped):
             rise = self.popped_rise[at]
             if self.rises.end[rise] > end:
                 end = self.rises.end[rise]
-            self.runs.first(rise, job, enough)
+            self.runs.first(rise, job)
             while self.runs.has_run:
                 if self.runs.begin < min(begin, old) and (
                     self.runs.is_enough(job, self.rises.node[rise] == RISES_WIDE)
@@ -289,7 +287,6 @@ class Risen:
             found = begin if self._is_placed(job, begin, node) else old
         else:
             found = self.search.earliest_from(job, begin, min(old, end))
-        self.runs.placed_rise = -1
         if found < old:
             self.promises.enter(job, found)
             self.blocks.move_cell(self.lines.line_of[job], self.blocks.cell_of[job])
