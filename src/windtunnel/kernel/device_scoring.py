@@ -37,8 +37,7 @@ SCORED_NAMES: tuple[str, ...] = (
     *("lowest_utilization", "load_rate", "openb_best_fit", "dot_prod", "gpu_packing"),
     *("gpu_clustering", "fgd", "random"),
 )
-#: The last placement whose scores are a column of the tables, and the last that looks at no job.
-LAST_PLAIN = cython.declare(cython.int, 4)
+#: The last placement that looks at no job.
 LAST_BY_LOAD = cython.declare(cython.int, 6)
 #: How ties are broken.
 TIES_BY_INDEX = cython.declare(cython.int, 0)
