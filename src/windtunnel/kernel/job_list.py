@@ -8,6 +8,7 @@ import numpy
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import longer
+from windtunnel.kernel.sorting import sort_by_key
 
 
 @cython.final
@@ -51,20 +52,9 @@ class JobList:
 
     @compiled
     def sort(self, lines: Lines) -> cython.void:
-        """Put the jobs in the queue's order, each but once: by Shell's sort."""
-        gap: cython.int = 1
+        """Put the jobs in the queue's order, of one without second keys, each but once."""
         kept: cython.int = 0
-        while gap < self.count // 3:
-            gap = 3 * gap + 1
-        while gap > 0:
-            for at in range(gap, self.count):
-                job = self.job[at]
-                hole = at
-                while hole >= gap and lines.before(job, self.job[hole - gap]):
-                    self.job[hole] = self.job[hole - gap]
-                    hole -= gap
-                self.job[hole] = job
-            gap //= 3
+        sort_by_key(self.job, 0, self.count, lines.key)
         for at in range(self.count):
             if kept == 0 or self.job[at] != self.job[kept - 1]:
                 self.job[kept] = self.job[at]

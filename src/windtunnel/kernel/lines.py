@@ -12,6 +12,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import pairs_zeros
+from windtunnel.kernel.sorting import sort_by_key
 
 
 @cython.final
@@ -395,34 +396,16 @@ class Lines:
 
     @compiled
     def reorder(self) -> cython.void:
-        """Put everything in order again after keys have changed."""
+        """Put everything in order again after keys have changed, where there are no second ones."""
         hole: cython.longlong
         self.reopen()
         for line in range(self.num_lines):
             if self.length[line] > 1:
                 if self.is_sorted:
-                    self._sort(line)
+                    begin = self.begin[line]
+                    sort_by_key(self.slab, begin, begin + self.length[line], self.key)
                 else:
                     for hole in range((self.length[line] >> 1) - 1, -1, -1):
                         self._sink(line, hole, self.slab[self.begin[line] + hole])
         for top in range((self.num_tops >> 1) - 1, -1, -1):
             self._top_sink(top, self.tops[top])
-
-    @compiled
-    def _sort(self, line: cython.int) -> cython.void:
-        """Sort a line by Shell's sort: no scratch is needed."""
-        first: cython.longlong = self.begin[line]
-        length: cython.int = self.length[line]
-        gap: cython.longlong = 1
-        at: cython.longlong
-        while gap < length // 3:
-            gap = 3 * gap + 1
-        while gap > 0:
-            for at in range(first + gap, first + length):
-                job = self.slab[at]
-                hole: cython.longlong = at
-                while hole >= first + gap and self.before(job, self.slab[hole - gap]):
-                    self.slab[hole] = self.slab[hole - gap]
-                    hole -= gap
-                self.slab[hole] = job
-            gap //= 3

@@ -16,6 +16,7 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import with_capacity
 from windtunnel.kernel.power_choices import PowerChoices
 from windtunnel.kernel.power_groups import PowerGroups
+from windtunnel.kernel.sorting import sort_by_key
 
 #: Steps of a block, or a few more: equal gains are not parted.
 POWER_BLOCK = cython.declare(cython.int, 16)
@@ -313,7 +314,7 @@ class PowerSteps:
                 self._order[self._size] = step
                 self._size += 1
         self._unlisted = 0
-        self._ascend()
+        sort_by_key(self._order, 0, self._size, self.choices.gain)
         self._cut()
 
     @compiled
@@ -334,29 +335,6 @@ class PowerSteps:
             else:
                 self._is_listed[table] = 0
         self._size = kept
-
-    @compiled
-    def _comes_before(self, one: cython.int, other: cython.int) -> cython.bint:
-        """Return whether a step gains more (its number is lower), or as much and is the first."""
-        return self.choices.gain[one] < self.choices.gain[other] or (
-            self.choices.gain[one] == self.choices.gain[other] and one < other
-        )
-
-    @compiled
-    def _ascend(self) -> cython.void:
-        """Sort the list (Shell's way): all but what is new is in order."""
-        gap: cython.int = 1
-        while gap < self._size // 3:
-            gap = 3 * gap + 1
-        while gap > 0:
-            for at in range(gap, self._size):
-                step = self._order[at]
-                hole: cython.int = at
-                while hole >= gap and self._comes_before(step, self._order[hole - gap]):
-                    self._order[hole] = self._order[hole - gap]
-                    hole -= gap
-                self._order[hole] = step
-            gap //= 3
 
     @compiled
     def _cut(self) -> cython.void:

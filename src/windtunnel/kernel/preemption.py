@@ -18,6 +18,7 @@ from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
 from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.sorting import sort_by_key
 from windtunnel.kernel.state import State
 
 
@@ -166,45 +167,11 @@ class Preemption:
                 job = self.ranks.job[number * RANKED_CAPACITY + index]
                 self.stored[job] = self.to_store(job)
                 self.in_order.add(job)
-        self._sort()
+        sort_by_key(self.in_order.job, 0, self.in_order.count, self.stored)
         self.ranks.clear()
         for index in range(self.in_order.count):
             job = self.in_order.job[index]
             self.ranks.append(self.stored[job], job, job, self.state.units[job])
-
-    @compiled
-    def _sort(self) -> cython.void:
-        """Put ``in_order`` in order of what is stored: most are already; else by Shell's sort."""
-        gap: cython.int = 1
-        if self._sort_apart(1, 32 * self.in_order.count + 1024):
-            return
-        while gap < self.in_order.count // 3:
-            gap = 3 * gap + 1
-        while gap > 0:
-            self._sort_apart(gap, -1)
-            gap //= 3
-
-    @compiled
-    def _sort_apart(self, gap: cython.int, most: cython.longlong) -> cython.bint:
-        """Sort those that are ``gap`` apart; return False after ``most`` moves, -1 = any."""
-        moves: cython.longlong = 0
-        for index in range(gap, self.in_order.count):
-            job = self.in_order.job[index]
-            hole = index
-            while hole >= gap and self._is_stored_before(job, self.in_order.job[hole - gap]):
-                self.in_order.job[hole] = self.in_order.job[hole - gap]
-                hole -= gap
-            self.in_order.job[hole] = job
-            moves += (index - hole) // gap
-            if 0 <= most < moves:
-                return False
-        return True
-
-    @compiled
-    def _is_stored_before(self, one: cython.int, other: cython.int) -> cython.bint:
-        return self.stored[one] < self.stored[other] or (
-            self.stored[one] == self.stored[other] and one < other
-        )
 
     # Choosing.
 
