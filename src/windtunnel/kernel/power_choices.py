@@ -16,10 +16,9 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs, appended
 from windtunnel.kernel.raised import Raised
 
-#: How limits are chosen.
+#: How limits are chosen; 2 = optimised.
 POWER_NONE = cython.declare(cython.int, 0)
 POWER_UNIFORM = cython.declare(cython.int, 1)
-POWER_OPTIMISED = cython.declare(cython.int, 2)
 #: Thousandths of a GPU.
 POWER_MILLI = cython.declare(cython.longlong, 1000)
 
