@@ -78,6 +78,19 @@ def test_an_interrupt_in_a_tree_ends_the_flight(monkeypatch: pytest.MonkeyPatch)
         wt.simulate(jobs, "4x4", placement="tree", topology="rack=2")
 
 
+def test_an_interrupt_while_power_limits_are_made_ends_the_flight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("windtunnel.sim.power.tables.Tables.make", interrupt)
+    jobs = {"submit_time": [0], "duration": [5], "num_gpus": [1]}
+    power = {"gpus": {"default": {"idle_w": 0, "active_w": 100}}}
+    with pytest.raises(KeyboardInterrupt):
+        wt.simulate(jobs, "1x4", power=power, power_cap="400W,limits=optimised")
+
+
 def test_a_key_that_writes_into_its_jobs_changes_nothing() -> None:
     class Scribbler(wt.Policy):
         name = "scribbler"
