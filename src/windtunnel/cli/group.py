@@ -106,7 +106,11 @@ class LazyGroup(click.Group):
                 raise SystemExit(_tell(error.__cause__, debug=session.debug)) from error
             click.echo("Interrupted.", err=True)
             code = INTERRUPTED
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the one place where a run's failure ends; click itself leaves otherwise
+        except SystemExit as error:
+            if _users_code(error) is None:  # click leaves so where a reader has gone away
+                raise
+            code = _tell(error, debug=session.debug)
+        except Exception as error:  # noqa: BLE001 - the one place where a run's failure ends
             code = _tell(error, debug=session.debug)
         raise SystemExit(code)
 
