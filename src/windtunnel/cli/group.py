@@ -13,10 +13,11 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from windtunnel.users_code import raised_by_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +28,6 @@ FAULT = 1
 WRONG_INPUT = 2
 #: Names longer than this are cut in a message, as are messages longer than that.
 _LONGEST, _WHOLE = 400, 8000
-#: What of a policy made of a function calls it.
-_OF_FUNCTIONS = frozenset({"rank", "key", "decide"})
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
@@ -107,7 +106,7 @@ class LazyGroup(click.Group):
             click.echo("Interrupted.", err=True)
             code = INTERRUPTED
         except SystemExit as error:
-            if _users_code(error) is None:  # click leaves so where a reader has gone away
+            if raised_by_user(error) is None:  # click leaves so where a reader has gone away
                 raise
             code = _tell(error, debug=session.debug)
         except Exception as error:  # noqa: BLE001 - the one place where a run's failure ends
@@ -157,8 +156,8 @@ def _tell(error: Exception | SystemExit, *, debug: bool) -> int:
             more = f"\nTry '{error.ctx.command_path} --help' for help."
     elif isinstance(error, WindtunnelError):
         message, more = str(error), ""
-    elif (where := _users_code(error)) is not None:
-        message = f"{where} raised {type(error).__name__} ({error})."
+    elif (raised := raised_by_user(error)) is not None:
+        message = raised
     elif isinstance(error, OSError):
         message, more = _system_words(error), ""
     elif isinstance(error, MemoryError):
@@ -184,30 +183,6 @@ def _system_words(error: OSError) -> str:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
     where = error.filename or ("standard output" if full else "")
     return f"{where}{': ' if where else ''}{error.strerror or error}."
-
-
-def _users_code(error: Exception | SystemExit) -> str | None:
-    """Return what of the user's own (``module:name``, a plug-in) failed; None = nothing of it."""
-    import sysconfig
-    import traceback
-
-    places = sysconfig.get_paths()
-    home = Path(__file__).parent.parent
-    libraries = [Path(places[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    entered = False
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = Path(frame.f_code.co_filename)
-        if file.is_relative_to(home):
-            called = type(frame.f_locals.get("self")).__name__
-            entered = called == "FunctionPolicy" and frame.f_code.co_name in _OF_FUNCTIONS
-        elif entered or not _is_part(file, libraries):
-            return f"{file.name}, line {line},"
-    return "the function that the policy names" if entered else None
-
-
-def _is_part(file: Path, libraries: Sequence[Path]) -> bool:
-    """Return whether a frame's file is a library's, made on the way, or of a compiled module."""
-    return not file.is_absolute() or any(map(file.is_relative_to, libraries))
 
 
 def _short(text: str) -> str:

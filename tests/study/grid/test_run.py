@@ -108,6 +108,18 @@ def test_a_run_with_an_error_is_kept_and_stops_no_other(
     assert sorted(again) == ["fifo", "sjf"]
 
 
+def test_a_policy_of_the_user_s_that_raises_is_named_as_the_fault(
+    tmp_path: Path, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "raising.py").write_text("def key(job, now):\n    raise ValueError('no idea')\n")
+    study = study_of(tmp_path, policies=["fifo", "raising:key"])
+    found = run_study(study, tmp_path / "out", on=threads)
+    assert [row["error"] for row in found.failures] == [
+        "raising.py, line 2, raised ValueError (no idea)."
+    ]
+
+
 def test_a_finished_run_is_not_flown_again_and_a_lost_one_is(
     tmp_path: Path, threads: ThreadPoolExecutor
 ) -> None:

@@ -21,6 +21,7 @@ from windtunnel.study.offered_load import at_load, offered_load
 from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.simulate import fly
+from windtunnel.users_code import raised_by_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +79,8 @@ def fly_order(order: Order) -> tuple[pa.Table, float]:
     except WindtunnelError as error:
         row = failed(order.run, f"{type(error).__name__}: {error}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one run's fault must not stop the others
-        row = failed(order.run, f"a fault in windtunnel: {type(error).__name__}: {error}")
+        fault = f"a fault in windtunnel: {type(error).__name__}: {error}"
+        row = failed(order.run, raised_by_user(error) or fault)
     return row, time.perf_counter() - begin
 
 
