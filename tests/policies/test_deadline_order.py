@@ -45,11 +45,22 @@ def test_what_has_not_ended_by_its_deadline_missed_it() -> None:
     cut = wt.simulate(JOBS, "pool:1", "fifo", until=9.0)  # 0 to 5, 1 to 7, 2 runs, 3 waits
     assert cut.table["status"].to_pylist() == ["finished", "finished", "running", "waiting"]
     metrics = cut.metrics()
-    assert (metrics["num_deadlines"], metrics["num_missed_deadlines"]) == (3, 2)
+    # The one of 20 is neither met nor missed by then.
+    assert (metrics["num_deadlines"], metrics["num_missed_deadlines"]) == (2, 2)
     assert metrics["avg_tardiness"] == 1.0  # of the one that finished
     large = {**JOBS, "num_gpus": [1.0, 1.0, 1.0, 9.0]}
     metrics = wt.simulate(large, "pool:1", "fifo", oversize="reject").metrics()
     assert (metrics["num_deadlines"], metrics["num_missed_deadlines"]) == (2, 1)
+
+
+def test_what_a_failure_ends_or_leaves_waiting_for_ever_meets_no_deadline() -> None:
+    jobs = {"submit_time": [0, 1], "duration": [10, 10], "num_gpus": [1, 1], "deadline": [99, 99]}
+    down = {"node_failures": [{"node": 0, "time": 5}], "on_failure": "end"}
+    out = wt.simulate(jobs, "1x1", "fifo", disruptions=down)
+    assert out.table["status"].to_pylist() == ["failed", "waiting"]
+    metrics = out.metrics()
+    assert (metrics["num_deadlines"], metrics["num_missed_deadlines"]) == (2, 2)
+    assert metrics["slo_attainment"] == 0
 
 
 def test_without_deadlines_there_is_nothing_to_meet() -> None:

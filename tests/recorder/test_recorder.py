@@ -145,6 +145,12 @@ def test_a_strict_queue_by_hand() -> None:
     [
         ("fragmentation", {}, "2x2", {"placement": "spread"}),
         ("gpu_type", {"gpu_type": ["A", None, "A"]}, "1x2:A,1x4:B", {}),
+        (
+            "fragmentation",
+            {"gpu_type": ["B", "B", "A"]},
+            "1x1:A,2x2:B",
+            {"placement": "spread", "bind_types": "B"},
+        ),
         ("cores", {"num_cpus": [7, 0, 2]}, NodeType(count=1, gpus=8, cpus=8), {}),
         (
             "memory",

@@ -128,6 +128,26 @@ def _binding(
     return found
 
 
+def binding_sets(
+    texts: Sequence[str | None], cluster: ClusterSpec, bind_types: Collection[str] | None
+) -> list[frozenset[str] | None]:
+    """Return the GPU types that each text (`type_texts`) binds its jobs to; None = they run on any.
+
+    Args:
+        texts: types joined by ``|``, or None.
+        cluster: where the jobs run.
+        bind_types: the types that bind; None = all of them.
+
+    Raises:
+        SpecError: a type that is to bind is neither the cluster's nor any job's.
+    """
+    sets = [type_set(text) for text in texts]
+    if bind_types is None:
+        return sets
+    binding = _binding(bind_types, cluster, texts)
+    return [types if types is not None and types & binding else None for types in sets]
+
+
 def acceptable(
     jobs: Jobs,
     rows: np.ndarray,
@@ -141,10 +161,10 @@ def acceptable(
         SpecError: a type that is to bind is neither the cluster's nor any job's.
     """
     texts, codes = type_texts(jobs, rows)
-    binding = _binding(bind_types or (), cluster, texts)
+    sets = binding_sets(texts, cluster, bind_types)
     constrained = len(jobs) - jobs.table["gpu_type"].null_count
     if not cluster.gpu_types or not constrained:
-        if binding:
+        if bind_types:
             why = "no job names a GPU type" if cluster.gpu_types else "the cluster has none to name"
             notes.append(f"bind_types (--bind-types) made no difference: {why}.")
         if constrained:
@@ -156,10 +176,7 @@ def acceptable(
     kept: dict[frozenset[str] | None, int] = {None: 0}
     kept_texts: list[str | None] = [None]
     numbers = []
-    for text in texts:
-        types = type_set(text)
-        if bind_types is not None and types is not None and not types & binding:
-            types = None
+    for text, types in zip(texts, sets, strict=True):
         if types not in kept:
             kept[types] = len(kept_texts)
             kept_texts.append(text)

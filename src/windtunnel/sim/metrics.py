@@ -80,14 +80,14 @@ def summary(outcome: Flown) -> dict[str, Any]:
     between first submit and last end); ``gpu_time`` (GPU-seconds held); ``num_preemptions``;
     ``avg_preempted_time`` (s a finished job spent waiting after its first start); ``num_failures``,
     ``num_restarts`` and ``lost_gpu_time`` (GPU-seconds of work undone by failures);
-    ``scheduling_points``; ``offered_load`` (GPU time that the jobs ask for, over the GPU time that
-    was up between the first submission and the last), ``stability`` and ``backlog_drift`` with
-    ``backlog_drift_error`` (`windtunnel.sim.observe.stability`); and, None without a model of
-    slow-downs, ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost, less work done) and
-    ``avg_rate`` (1 - lost_to_slowdown / gpu_time). None where there is nothing to average. With
-    ``compat="pai"`` waits and jcts count once a task, and the makespan is a second longer, as in
-    that simulator. With a numeric column ``deadline`` also `deadlines`; of an elastic run also
-    `windtunnel.sim.elastic.measures.summary`.
+    ``scheduling_points``; ``offered_load`` (GPU time that the jobs submitted ask for, over the GPU
+    time that was up from the first submission to the last, or to the horizon), ``stability`` and
+    ``backlog_drift`` with ``backlog_drift_error`` (`windtunnel.sim.observe.stability`); and, None
+    without a model of slow-downs, ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost,
+    less work done) and ``avg_rate`` (1 - lost_to_slowdown / gpu_time). None where there is nothing
+    to average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
+    longer, as in that simulator. With a numeric column ``deadline`` also `deadlines`; of an elastic
+    run also `windtunnel.sim.elastic.measures.summary`.
 
     Of a run with a window (`windtunnel.site.window`) all numbers of jobs, ``gpu_time``
     included, count those inside it; ``utilization`` is that between their first submission and
@@ -164,7 +164,7 @@ def _settling(outcome: Flown) -> dict[str, Any]:
         drift: dict[str, Any] = {"stability": None, "backlog_drift": None}
         return {"offered_load": None, **drift, "backlog_drift_error": None}
     up = gpu_seconds_up(outcome, *outcome.counted_span)
-    asked = float(asked_gpu_time(outcome)[outcome.counted].sum())
+    asked = float(asked_gpu_time(outcome)[outcome.counted & outcome.submitted].sum())
     return {
         "offered_load": asked / up if up > 0 else None,
         "stability": found.verdict,
@@ -177,11 +177,12 @@ def deadlines(outcome: Flown) -> dict[str, float | int | None]:
     """Return how deadlines were met, where the jobs table has the numeric column ``deadline``.
 
     A deadline is in seconds on the clock of ``submit_time``. It is missed by a job that ends after
-    it, or that has not ended when the run is cut at or after it; rejected jobs do not count.
+    it, that a failure ends, or that has not ended when the run is over; where the run is cut before
+    it, it counts for nothing, as do those of rejected jobs.
 
-    Keys: ``num_deadlines`` (jobs that have one), ``num_missed_deadlines``, ``slo_attainment``
-    (share of the deadlines that was met; None without any), ``avg_tardiness`` (s by
-    which finished jobs passed theirs, 0 for those in time; None without any). Empty without the
+    Keys: ``num_deadlines`` (jobs that met theirs or missed it), ``num_missed_deadlines``,
+    ``slo_attainment`` (share of the deadlines that was met; None without any), ``avg_tardiness`` (s
+    by which finished jobs passed theirs, 0 for those in time; None without any). Empty without the
     column.
     """
     if "deadline" not in outcome.jobs.column_names:
@@ -191,10 +192,11 @@ def deadlines(outcome: Flown) -> dict[str, float | int | None]:
     except SpecError:
         return {}  # a source's own column of this name, which holds something else
     flight = outcome.flight
-    concerned = ~np.isnan(deadline) & outcome.counted
-    done = flight.status == FINISHED
-    last = horizon(outcome)[1]
-    missed = np.where(done, flight.end > deadline, deadline <= last)
+    done, failed = flight.status == FINISHED, flight.status == FAILED
+    until = outcome.settings.get("until")
+    known = done | failed | (deadline <= (np.inf if until is None else float(until)))
+    concerned = ~np.isnan(deadline) & outcome.counted & known
+    missed = ~done | (flight.end > deadline)
     late = np.maximum(0.0, flight.end - deadline)[concerned & done]
     return {
         "num_deadlines": int(concerned.sum()),

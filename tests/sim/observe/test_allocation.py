@@ -44,6 +44,18 @@ def test_by_type_on_pools_says_what_is_not_known() -> None:
     assert out.allocation_by_type()["utilization"].null_count == 3
 
 
+def test_by_type_on_pools_a_type_that_does_not_bind_says_nothing() -> None:
+    """Two jobs that name the only A, which does not bind, run at once: one of them on a B."""
+    jobs = {"submit_time": [0] * 3, "duration": [9] * 3, "num_gpus": [1] * 3}
+    jobs["gpu_type"] = ["A", "A", "B"]  # type: ignore[assignment]
+    out = wt.simulate(jobs, "1x1:A,1x2:B", "fifo", placement="pool", bind_types="B")
+    found = rows(out.allocation_by_type(), "gpu_type", "time", "gpus")
+    assert found == [
+        *(("A", 0, 0), ("B", 0, 1), ("B", 9, 0)),
+        *(("(any)", 0, 2), ("(any)", 9, 0)),
+    ]
+
+
 def test_a_cluster_of_one_kind() -> None:
     jobs = {"submit_time": [0], "duration": [3], "num_gpus": [0.5]}
     found = wt.simulate(jobs, "pool:2", "fifo").allocation_by_type()

@@ -100,3 +100,11 @@ def test_a_run_is_measured_inside_its_window() -> None:
     assert "2 of 4 jobs" in outcome.notes[-1]
     assert "1 of them had not ended" in outcome.notes[-1]
     assert [row["num_jobs"] for row in outcome.by_size().to_pylist()] == [2]
+
+
+def test_a_horizon_cuts_the_load_with_the_time() -> None:
+    """Jobs that it keeps from coming ask for nothing; they made a load of 10 of this one."""
+    jobs = {"submit_time": np.arange(0, 1000.0, 10), "duration": [5] * 100, "num_gpus": [1] * 100}
+    numbers = wt.simulate(jobs, "pool:1", "fifo", until=100).metrics()
+    assert numbers["num_not_submitted"] == 89
+    assert numbers["offered_load"] == 11 * 5 / 100

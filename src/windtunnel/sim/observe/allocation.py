@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.cluster.devices import MILLI
+from windtunnel.sim.demands import binding_sets
 from windtunnel.sim.metrics import NONE, horizon
 from windtunnel.sim.observe.groups import grouped_steps, job_groups, labelled
 from windtunnel.sim.observe.holdings import has_nodes, holdings
@@ -167,12 +168,11 @@ def held_by_type(outcome: Flown, labels: list[str]) -> tuple[np.ndarray, np.ndar
 def _only_type(outcome: Flown, labels: list[str]) -> np.ndarray:
     """Return the one type that each job accepts as an index, ``len(labels)`` where several."""
     asked = outcome.jobs["gpu_type"].combine_chunks().dictionary_encode()
+    texts = (*asked.dictionary.to_pylist(), None)
     found = []
-    for text in asked.dictionary.to_pylist():
-        wanted = {part.strip() for part in text.split("|") if part.strip()}
-        serve = [index for index, label in enumerate(labels) if label in wanted]
+    for wanted in binding_sets(texts, outcome.cluster, outcome.settings.get("bind_types")):
+        serve = [index for index, label in enumerate(labels) if label in (wanted or ())]
         found.append(serve[0] if len(serve) == 1 else len(labels))
-    found.append(len(labels))
     indices = asked.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)
     only: np.ndarray = np.array(found, dtype=np.int64)[indices]
     return only

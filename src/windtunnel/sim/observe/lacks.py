@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, MILLI
-from windtunnel.cluster.gpu_types import spelling, spelt
+from windtunnel.sim.demands import binding_sets
 from windtunnel.sim.observe.holdings import bound_by_cores, has_nodes, holdings
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ class _Nodes:
         asks_topology = outcome.settings.get("topology_request") is not None
         self._otherwise = TOPOLOGY if asks_topology else FRAGMENTATION
         self._types = [kind.gpu_type for kind in kinds]
-        self._spelling = spelling(outcome.cluster.gpu_types, outcome.cluster.aliases)
         texts = outcome.jobs["gpu_type"]
         self._binds = len(set(self._types)) > 1 and texts.null_count < len(texts)
         self.tells = self._with_cores or asks_topology or self._binds
@@ -89,6 +88,9 @@ class _Nodes:
         )
         self._largest = self._free[0].max(initial=0)
         self._texts = texts.to_pylist()
+        distinct, bind_types = list(dict.fromkeys(self._texts)), outcome.settings.get("bind_types")
+        sets = binding_sets(distinct, outcome.cluster, bind_types)
+        self._wanted = dict(zip(distinct, sets, strict=True))
         columns = ("num_cpus", "mem_gib", "num_tasks")
         self._cores, self._memory, self._tasks = (
             np.nan_to_num(outcome.jobs[name].to_numpy(zero_copy_only=False).astype(np.float64))
@@ -147,11 +149,9 @@ class _Nodes:
         return self._otherwise
 
     def _accepted(self, text: str | None) -> np.ndarray:
-        """Return which nodes are of a type that a job names."""
+        """Return which nodes are of a type that a job is bound to."""
         if text not in self._masks:
-            wanted = None
-            if text is not None:
-                wanted = {spelt(name.strip(), self._spelling) for name in text.split("|")}
+            wanted = self._wanted.get(text)
             known = [wanted is None or name in wanted for name in self._types]
             # A type that the cluster does not have binds nobody.
             self._masks[text] = np.array(known if any(known) else [True] * len(known))

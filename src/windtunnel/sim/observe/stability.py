@@ -61,7 +61,7 @@ class Stability:
 def stability(outcome: Flown) -> Stability | None:
     """Return the stability of a run's queue; None without GPUs, or jobs that come over time."""
     begin, end = outcome.counted_span
-    points = min(MOST, int(outcome.counted.sum()) // JOBS_A_POINT)
+    points = min(MOST, int((outcome.counted & outcome.submitted).sum()) // JOBS_A_POINT)
     if end <= begin or outcome.cluster.num_gpus == 0:
         return None
     if points < LEAST:
