@@ -348,3 +348,18 @@ def test_jobs_that_cannot_run_here_are_rejected_if_asked_so() -> None:
     assert "plan 'gc' on 4 GPUs" in reasons[0]
     assert "16 GPUs" in reasons[2]
     assert out.metrics()["num_rejected"] == 2
+
+
+def test_work_counts_on_the_gpus_asked_for() -> None:
+    """10 steps on one GPU, 8 s each, then 90 on the 4 asked for, 2 s each: none is lost."""
+    script = {0.0: [("resize", "j0", 1, "ga")], 80.0: [("resize", "j0", 4, "ga")]}
+    spoilt = {"node_failures": [{"node": 1, "time": 5, "until": 6}]}
+    out = fly(ONE, script, penalty=0.0, disruptions=spoilt)
+    found = out.metrics()
+    assert out.table["end_time"].to_pylist() == [260]
+    assert out.table["slowdown_time"].to_pylist() == [60]
+    assert found["gpu_time"] == 80 * 1 + 180 * 4 == 800
+    assert (found["goodput"], found["badput_slowdown"]) == (1, 0)
+    assert (found["lost_to_slowdown"], found["avg_rate"]) == (0, 1)
+    (row,) = out.shares("vc").to_pylist()
+    assert row["dominant_share"] == pytest.approx(800 / (16 * 260))

@@ -208,10 +208,9 @@ def deadlines(outcome: Flown) -> dict[str, float | int | None]:
 
 def _slowdown(outcome: Flown, gpu_time: float, of: np.ndarray) -> dict[str, float | None]:
     """Return what slow-downs cost; None without a model of them."""
-    seconds = outcome.flight.slowdown_time
-    if seconds is None:
+    if outcome.flight.slowdown_time is None:
         return {"lost_to_slowdown": None, "avg_rate": None}
-    lost = float((np.nan_to_num(outcome.num_gpus) * seconds)[of].sum())
+    lost = float(gpu_seconds_slowed(outcome)[of].sum())
     return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
@@ -251,7 +250,7 @@ def _interruptions(outcome: Flown, of: np.ndarray) -> dict[str, Any]:
     return {
         "num_failures": int(found.failures[of].sum()),
         "num_restarts": int(found.restarts[of].sum()),
-        "lost_gpu_time": float((np.nan_to_num(outcome.num_gpus) * found.lost_time)[of].sum()),
+        "lost_gpu_time": float((gpus_of_work(outcome) * found.lost_time)[of].sum()),
     }
 
 
@@ -273,6 +272,48 @@ def gpu_seconds_held(outcome: Flown) -> np.ndarray:
     held: np.ndarray = np.nan_to_num(outcome.num_gpus)
     held *= outcome.flight.run_time
     return held
+
+
+def mean_gpus(outcome: Flown) -> np.ndarray:
+    """Return the GPUs that each job held in the mean while it ran, shape (n,)."""
+    flight = outcome.flight
+    gpus: np.ndarray = np.nan_to_num(outcome.num_gpus)
+    if flight.gpu_time is not None or flight.stretches is not None:
+        held, ran = gpu_seconds_held(outcome), flight.run_time > 0
+        np.divide(held, flight.run_time, out=gpus, where=ran)
+    return gpus
+
+
+def gpus_of_work(outcome: Flown) -> np.ndarray:
+    """Return how many GPU-seconds a second of each job's work is, shape (n,).
+
+    Work of an elastic job is counted in seconds of the option that it asked for, on whichever it
+    runs; that of others in seconds on what they hold.
+    """
+    if outcome.flight.stretches is None:
+        return mean_gpus(outcome)
+    asked: np.ndarray = np.nan_to_num(outcome.num_gpus)
+    return asked
+
+
+def gpu_seconds_slowed(outcome: Flown) -> np.ndarray:
+    """Return the GPU-seconds that each job held, less what resuming cost, less its work, (n,).
+
+    Of an elastic job they are also what its options are worse than the one it asked for; negative
+    where they make more of a GPU. 0 where no rates differ.
+    """
+    flight = outcome.flight
+    slowed = flight.slowdown_time
+    if slowed is None:
+        return np.zeros(len(flight.run_time))
+    if flight.stretches is None:
+        slowed_by_gpus: np.ndarray = mean_gpus(outcome) * slowed
+        return slowed_by_gpus
+    found = flight.interruptions
+    paid = elastic.penalty_time(outcome) if found is None else found.overhead_time
+    work = np.nan_to_num(outcome.num_gpus) * (flight.run_time - paid - slowed)
+    left: np.ndarray = gpu_seconds_held(outcome) - mean_gpus(outcome) * paid - work
+    return left
 
 
 def distribution(values: np.ndarray, name: str) -> dict[str, float | None]:

@@ -40,6 +40,11 @@ def gpu_seconds_held(outcome: Flown) -> np.ndarray:
     return _by_job(outcome, held(outcome) * _stretches(outcome).gpus)
 
 
+def cpu_seconds_held(outcome: Flown) -> np.ndarray:
+    """Return the core-seconds that each job of an elastic run held, shape (n,)."""
+    return _by_job(outcome, held(outcome) * _stretches(outcome).cpus)
+
+
 def gpu_seconds_useful(outcome: Flown) -> np.ndarray:
     """Return those in which it made progress, shape (n,)."""
     found = _stretches(outcome)

@@ -7,8 +7,10 @@ In the words of ml-goodput-measurement (goodput and badput by cause). Of the GPU
 *Initialization* is a job's first startup (of an elastic job, its first launch), *checkpoint* the
 writing of checkpoints, *restart* what going on costs after a failure, an outage or a preemption,
 *lost_work* work that a failure undid, *slowdown* what slow-downs cost. Work that a running job has
-not secured yet is productive. *Waiting for replacement* is the GPU time that stopped jobs asked for
-and did not hold until they went on; it is no part of that sum.
+not secured yet is productive. Of elastic jobs work is that of the option asked for, on its GPUs, so
+that *slowdown* is also what other options lose, or gain, on each GPU. *Waiting for replacement* is
+the GPU time that stopped jobs asked for and did not hold until they went on; it is no part of that
+sum.
 
 The *effective training time ratio* (ETTR; Kokolis et al., HPCA'25) is the productive time of jobs
 over the time from their submission to their end, or to the end of the run, waits included, each job
@@ -27,7 +29,14 @@ import pyarrow as pa
 
 from windtunnel.poisson import interval
 from windtunnel.sim.flight import FAILED
-from windtunnel.sim.metrics import gpu_seconds_held, horizon, size_classes
+from windtunnel.sim.metrics import (
+    gpu_seconds_held,
+    gpu_seconds_slowed,
+    gpus_of_work,
+    horizon,
+    mean_gpus,
+    size_classes,
+)
 
 if TYPE_CHECKING:
     from windtunnel.sim.flight import Interruptions
@@ -48,23 +57,23 @@ _Z = 1.959963984540054
 def parts(outcome: Flown) -> dict[str, np.ndarray]:
     """Return each job's GPU-seconds by part (`PARTS`), shape (n,) each; they add up to all held.
 
-    Jobs whose GPUs changed, or were shared, count with the mean of what they held.
+    Jobs whose GPUs changed, or were shared, count with the mean of what they held; the work of
+    elastic jobs as on the GPUs that they asked for (`windtunnel.sim.metrics.gpus_of_work`).
     """
     found = outcome.flight.interruptions
     if found is None:
         return {}
-    gpus = _mean_gpus(outcome)
+    gpus, work = mean_gpus(outcome), gpus_of_work(outcome)
     startup = _startup(outcome, found)
-    slowed = outcome.flight.slowdown_time
-    seconds = {
-        "productive": found.useful_time,
-        "initialization": startup,
-        "checkpoint": found.checkpoint_time,
-        "restart": np.maximum(0.0, found.overhead_time - found.checkpoint_time - startup),
-        "lost_work": found.lost_time,
-        "slowdown": np.zeros(len(startup)) if slowed is None else slowed,
+    resuming = np.maximum(0.0, found.overhead_time - found.checkpoint_time - startup)
+    return {
+        "productive": work * found.useful_time,
+        "initialization": gpus * startup,
+        "checkpoint": gpus * found.checkpoint_time,
+        "restart": gpus * resuming,
+        "lost_work": work * found.lost_time,
+        "slowdown": gpu_seconds_slowed(outcome),
     }
-    return {name: gpus * value for name, value in seconds.items()}
 
 
 def waited(outcome: Flown) -> np.ndarray:
@@ -156,7 +165,7 @@ def by_cause(outcome: Flown) -> pa.Table:
     rows: list[dict[str, Any]] = []
     if found is not None:
         counted = outcome.counted[found.stop_row]
-        lost = _mean_gpus(outcome)[found.stop_row] * found.stop_lost
+        lost = gpus_of_work(outcome)[found.stop_row] * found.stop_lost
         waits = np.nan_to_num(outcome.num_gpus)[found.stop_row] * waited(outcome)
         for place, cause in enumerate(found.causes.tolist()):
             of = counted & (found.stop_cause == place)
@@ -167,14 +176,6 @@ def by_cause(outcome: Flown) -> pa.Table:
     floats = [(name, pa.float64()) for name in ("lost_work", "waiting_for_replacement")]
     head = [("cause", pa.string()), ("num_stops", pa.int64())]
     return pa.Table.from_pylist(rows, schema=pa.schema([*head, *floats]))
-
-
-def _mean_gpus(outcome: Flown) -> np.ndarray:
-    """Return the GPUs that each job held in the mean, shape (n,)."""
-    run = outcome.flight.run_time
-    held = gpu_seconds_held(outcome)
-    gpus: np.ndarray = np.divide(held, run, out=np.zeros(len(run)), where=run > 0)
-    return gpus
 
 
 def _startup(outcome: Flown, found: Interruptions) -> np.ndarray:
@@ -205,7 +206,9 @@ def _ettr(outcome: Flown, of: np.ndarray) -> dict[str, float | None]:
     if count == 1:
         return {"ettr": ratio, "ettr_low": None, "ettr_high": None}
     spread = math.sqrt(count / (count - 1) * float(((good - ratio * whole) ** 2).sum())) / total
-    low, high = max(0.0, ratio - _Z * spread), min(1.0, ratio + _Z * spread)
+    # Elastic jobs may do more in a second than on what they asked for.
+    most = 1.0 if flight.stretches is None else math.inf
+    low, high = max(0.0, ratio - _Z * spread), min(most, ratio + _Z * spread)
     return {"ettr": ratio, "ettr_low": low, "ettr_high": high}
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
+from windtunnel.sim.elastic import measures as elastic
 from windtunnel.sim.flight import RUNNING
 from windtunnel.sim.metrics import NONE, gpu_seconds_held, horizon
 from windtunnel.sim.observe.groups import job_groups, labelled
@@ -176,14 +177,24 @@ def _dominant(outcome: Flown, codes: np.ndarray, groups: int) -> tuple[pa.Array,
     found = []
     for resource, column in _RESOURCES.items():
         whole = _capacity(outcome.cluster.node_types, resource) * (last - first)
-        asked = np.nan_to_num(outcome.jobs[column].to_numpy().astype(np.float64))
-        held = np.bincount(codes, asked * outcome.flight.run_time, minlength=groups)
+        held = np.bincount(codes, _held(outcome, resource, column), minlength=groups)
         found.append(held / whole if whole > 0 else np.full(groups, -1.0))
     table = np.stack(found)
     best = table.argmax(axis=0)
     share = table.max(axis=0)
     unknown = share < 0
     return pa.array(share, mask=unknown), labelled(best, list(_RESOURCES), unknown)
+
+
+def _held(outcome: Flown, resource: str, column: str) -> np.ndarray:
+    """Return how much of a resource each job held, times how long, shape (n,)."""
+    if resource == "gpu":
+        return gpu_seconds_held(outcome)
+    if resource == "cpu" and outcome.flight.stretches is not None:
+        return elastic.cpu_seconds_held(outcome)
+    asked: np.ndarray = np.nan_to_num(outcome.jobs[column].to_numpy().astype(np.float64))
+    asked *= outcome.flight.run_time
+    return asked
 
 
 def _capacity(node_types: tuple[NodeType, ...], resource: str) -> float:
