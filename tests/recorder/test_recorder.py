@@ -159,6 +159,12 @@ def test_a_strict_queue_by_hand() -> None:
             {},
         ),
         (
+            "memory",
+            {"num_gpus": [0, 1, 2], "num_cpus": [1, 1, 1], "mem_gib": [30, 0, 8]},
+            NodeType(count=1, gpus=8, cpus=8, mem_gib=32),
+            {},
+        ),
+        (
             "topology",
             {"num_gpus": [4, 4, 4], "num_tasks": [4, 4, 4]},
             "6x2",

@@ -102,8 +102,10 @@ class _Nodes:
     def _order_changes(self) -> None:
         held, flight = holdings(self.outcome), self.outcome.flight
         job = flight.segment_job[held.stay]
-        gpus = np.maximum(self.outcome.num_gpus[job] * MILLI, 1)
-        taken = np.stack([held.milli, held.cores, self._memory[job] * held.milli / gpus])
+        part = np.zeros(len(job))  # of the job's memory that is on the node: the part of its tasks
+        if len(flight.node_tasks):
+            part = flight.node_tasks / np.bincount(held.stay, flight.node_tasks)[held.stay]
+        taken = np.stack([held.milli, held.cores, self._memory[job] * part])
         self._when = np.concatenate(
             [flight.segment_start[held.stay], flight.segment_end[held.stay]]
         )
