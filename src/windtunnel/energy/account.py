@@ -21,7 +21,7 @@ from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.sim.metrics import NONE, horizon
 from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
 from windtunnel.sim.observe.groups import job_groups, labelled
-from windtunnel.sim.timeline import steps
+from windtunnel.sim.timeline import held_over_time, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -284,8 +284,8 @@ class Account:
                 )
                 raise SpecError("power.gpus", message)
             code = np.minimum(code, len(draws) - 1)
-        start = flight.segment_start[stay]
-        end = flight.segment_end[stay]
+        entry, start, end, gpus = held_over_time(self.outcome, stay, gpus)
+        stay, code = stay[entry], code[entry]
         last = horizon(self.outcome)[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
         entry, start, end, level = pieces(flight.power, stay, start, end)

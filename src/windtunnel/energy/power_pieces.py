@@ -74,4 +74,7 @@ def pieces(
     stop = np.append(begin[1:], 0.0)
     is_last = within == counts[entry] - 1
     stop = np.where(is_last, end[entry], stop)
+    # An entry may be a part of its stay.
+    begin = np.maximum(begin, start[entry])
+    stop = np.maximum(begin, np.minimum(stop, end[entry]))
     return entry, begin, stop, record.level[piece]

@@ -417,8 +417,9 @@ class Decisions:
         """
         if self.deciding.colocated:
             shared = self.deciding.colocated
-            seconds = gpu_time(self.problem, columns, shared, horizon)
-            flight = replace(flight, gpu_time=ByRow(self.problem)(seconds, 0.0))
+            seconds, portions = gpu_time(self.problem, columns, shared, horizon)
+            seconds = ByRow(self.problem)(seconds, 0.0)
+            flight = replace(flight, gpu_time=seconds, portions=portions)
         if self.works is not None:
             from windtunnel.sim.elastic.recording import stretches_of
 

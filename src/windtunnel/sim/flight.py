@@ -122,6 +122,9 @@ class Flight:
             resuming cost, less work done); None without a model of them.
         gpu_time: Float array (n,), GPU-seconds held, where that is not GPUs x ``run_time``: jobs
             that share GPUs hold half of them each; None = it is.
+        portions: Float array (p, 4) of a run in which jobs share GPUs, in order of stays: a stay,
+            from when to when (s; NaN as in ``segment_end``), and what part of its GPUs it held
+            then; stays without length have none. None = every stay held its GPUs alone.
         power: what policies of power did; None = the run had none.
         verdicts: why jobs waited; None = nobody asked for it.
     """
@@ -143,6 +146,7 @@ class Flight:
     interruptions: Interruptions | None = None
     slowdown_time: np.ndarray | None = None
     gpu_time: np.ndarray | None = None
+    portions: np.ndarray | None = None
     stretches: Stretches | None = None
     power: PowerRecord | None = None
     verdicts: Verdicts | None = None

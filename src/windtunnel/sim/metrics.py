@@ -29,6 +29,7 @@ from windtunnel.sim.flight import (
     WAITING,
 )
 from windtunnel.sim.observe.stability import asked_gpu_time, stability
+from windtunnel.sim.timeline import held_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,10 +152,10 @@ def _utilization(outcome: Flown, gpu_time: float) -> float | None:
 
 def _held_between(outcome: Flown, first: float, last: float) -> float:
     """Return the GPU-seconds that all jobs held between two instants (s)."""
-    flight = outcome.flight
-    ends = np.where(np.isnan(flight.segment_end), np.inf, flight.segment_end)
-    held = np.clip(ends, first, last) - np.clip(flight.segment_start, first, last)
-    return float((np.nan_to_num(outcome.segment_gpus) * held).sum())
+    stays = np.arange(len(outcome.flight.segment_job))
+    _, start, end, gpus = held_over_time(outcome, stays, np.nan_to_num(outcome.segment_gpus))
+    held = np.clip(np.where(np.isnan(end), np.inf, end), first, last) - np.clip(start, first, last)
+    return float((gpus * held).sum())
 
 
 def _settling(outcome: Flown) -> dict[str, Any]:

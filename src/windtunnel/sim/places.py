@@ -96,25 +96,28 @@ def gpu_time(
     columns: Mapping[str, np.ndarray],
     shared: Iterable[tuple[int, int]],
     horizon: float,
-) -> np.ndarray:
-    """Return the GPU-seconds of each job, Float array (m,), where jobs share places.
-
-    Each has an equal part of a place while they are there together.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what jobs hold that share places: an equal part of one while they are there together.
 
     Args:
         problem: the jobs.
         columns: the kernel's log of stays.
         shared: pairs of a stay and the one whose place it shares, in order of start.
         horizon: where the run was cut, s.
+
+    Returns:
+        GPU-seconds of each job, Float array (m,), and `windtunnel.sim.flight.Flight.portions`.
     """
     jobs, begins = columns["stay_job"].tolist(), columns["stay_start"].tolist()
-    ends = [horizon if math.isnan(end) else end for end in columns["stay_end"].tolist()]
+    stops = columns["stay_end"].tolist()
+    ends = [horizon if math.isnan(end) else end for end in stops]
     place = list(range(len(jobs)))
     changes: dict[int, list[int]] = {}
     for stay, other in shared:
         place[stay] = place[other]
         changes.setdefault(place[stay], [place[stay]]).append(stay)
     found = [0.0] * len(problem.rows)
+    portions = []
     units = _units_of_stays(problem, columns)
     for stay, job in enumerate(jobs):
         members = changes.get(place[stay], [stay])
@@ -126,8 +129,10 @@ def gpu_time(
         for time in sorted(times)[1:]:
             among = sum(begins[other] <= since and ends[other] >= time for other in members)
             found[job] += (time - since) * units[place[stay]] / problem.units / among
+            portions.append((stay, since, stops[stay] if time == over else time, 1 / among))
             since = time
-    return np.array(found, dtype=np.float64)
+    table = np.array(portions, dtype=np.float64).reshape(-1, 4)
+    return np.array(found, dtype=np.float64), table
 
 
 def _units_of_stays(problem: Problem, columns: Mapping[str, np.ndarray]) -> list[int]:

@@ -35,6 +35,32 @@ def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
     return (ordered[last], *(np.cumsum(delta[order])[last] for delta in deltas))
 
 
+def held_over_time(
+    outcome: Flown, stay: np.ndarray, gpus: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what is held from when to when: jobs that share GPUs hold equal parts of them.
+
+    Args:
+        outcome: the run.
+        stay: Int array (e,), the stay of each entry.
+        gpus: Float array (e,), the GPUs that the stay is on.
+
+    Returns:
+        Entry, start and end (s; NaN where it goes on at the horizon) and GPUs, shapes (p,).
+    """
+    flight = outcome.flight
+    start, end = flight.segment_start[stay], flight.segment_end[stay]
+    if flight.portions is None or not len(flight.portions):
+        return np.arange(len(stay)), start, end, gpus
+    of, since, until, part = flight.portions.T
+    first = np.searchsorted(of, stay)
+    counts = np.searchsorted(of, stay, side="right") - first
+    entry = np.repeat(np.arange(len(stay)), counts)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = first[entry] + within
+    return entry, since[at], until[at], gpus[entry] * part[at]
+
+
 def utilization(outcome: Flown) -> pa.Table:
     """Return GPUs in use over time: columns ``time`` (s), ``gpus``, ``utilization`` (0..1).
 
@@ -42,12 +68,11 @@ def utilization(outcome: Flown) -> pa.Table:
     Fractional requests are summed exactly in millionths of a GPU, so that an idle cluster is 0.
     """
     flight = outcome.flight
-    gpus = np.round(outcome.segment_gpus * 1e6)
-    ended = ~np.isnan(flight.segment_end)
-    time, used = steps(
-        np.concatenate([flight.segment_start, flight.segment_end[ended]]),
-        np.concatenate([gpus, -gpus[ended]]),
-    )
+    stays = np.arange(len(flight.segment_job))
+    _, start, end, gpus = held_over_time(outcome, stays, outcome.segment_gpus)
+    gpus = np.round(gpus * 1e6)
+    ended = ~np.isnan(end)
+    time, used = steps(np.concatenate([start, end[ended]]), np.concatenate([gpus, -gpus[ended]]))
     used = used / 1e6
     if flight.interruptions is not None:
         return _of_those_up(time, used, flight.interruptions)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.energy import PowerModel, account
 from windtunnel.errors import SpecError
 
 MIXED = wt.ClusterSpec((wt.NodeType(1, 2, "A"), wt.NodeType(1, 0, None), wt.NodeType(2, 2, "B")))
@@ -84,3 +85,31 @@ def test_the_queue_by_size() -> None:
         *(("2", 5, 0, 0), ("2", 6, 1, 2), ("2", 15, 0, 0)),
         ("3-4", 5, 0, 0),
     ]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("cluster", ["1x2:A", "pool:2"])
+def test_gpus_that_two_jobs_share_are_held_once(engine: Any, cluster: str) -> None:
+    """One from 0 to 10 on two GPUs, the other beside it from 4 to 14."""
+
+    def decide(now: float, queue: Any, cluster: Any) -> Any:
+        for job in queue:
+            yield wt.Start(job, beside=cluster.running[0] if cluster.running else None)
+
+    jobs = {"submit_time": [0, 4], "duration": [10, 10], "num_gpus": [2, 2], "vc": ["x", "y"]}
+    out = wt.simulate(jobs, cluster, decide, engine=engine)
+    assert rows(out.utilization(), "time", "gpus", "utilization") == [
+        *((0, 2, 1), (4, 2, 1), (10, 2, 1), (14, 0, 0)),
+    ]
+    assert rows(out.allocation("vc"), "vc", "time", "gpus") == [
+        *(("x", 0, 2), ("x", 4, 1), ("x", 10, 0)),
+        *(("y", 0, 0), ("y", 4, 1), ("y", 10, 2), ("y", 14, 0)),
+    ]
+    assert out.metrics()["gpu_time"] == 28
+    within = wt.simulate(jobs, cluster, decide, engine=engine, window="jobs:0..2")
+    assert within.metrics()["utilization"] == 1
+    draws = {"gpus": {"default": {"idle_w": 10, "active_w": 100}}}
+    book = account(out, PowerModel.from_mapping(draws))
+    assert book.energy_by_job.tolist() == [100 * (8 + 6), 100 * (6 + 8)]
+    assert book.summary()["idle_j"] == 0
+    assert set(book.power["idle_w"].to_pylist()) == {0}

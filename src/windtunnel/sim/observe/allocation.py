@@ -12,7 +12,7 @@ from windtunnel.sim.demands import binding_sets
 from windtunnel.sim.metrics import NONE, horizon
 from windtunnel.sim.observe.groups import grouped_steps, job_groups, labelled
 from windtunnel.sim.observe.holdings import has_nodes, holdings
-from windtunnel.sim.timeline import queue_changes
+from windtunnel.sim.timeline import held_over_time, queue_changes
 
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
@@ -121,7 +121,8 @@ def _held_over_time(
         gpus: Float array (e,), GPUs it holds.
         groups: number of groups.
     """
-    start, end = outcome.flight.segment_start[stay], outcome.flight.segment_end[stay]
+    entry, start, end, gpus = held_over_time(outcome, stay, gpus)
+    code = code[entry]
     amount = np.round(gpus * _UNITS)
     ended = ~np.isnan(end)
     group, time, used = grouped_steps(
