@@ -105,6 +105,8 @@ def test_gpus_that_two_jobs_share_are_held_once(engine: Any, cluster: str) -> No
         *(("x", 0, 2), ("x", 4, 1), ("x", 10, 0)),
         *(("y", 0, 0), ("y", 4, 1), ("y", 10, 2), ("y", 14, 0)),
     ]
+    if not out.cluster.is_pool:
+        assert out.fragmentation()["idle_gpus"].to_pylist() == [0, 0, 0, 2]
     assert out.metrics()["gpu_time"] == 28
     within = wt.simulate(jobs, cluster, decide, engine=engine, window="jobs:0..2")
     assert within.metrics()["utilization"] == 1

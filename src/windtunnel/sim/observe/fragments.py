@@ -18,7 +18,12 @@ from windtunnel.sim.device_requests import rounded_down
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.fragmentation import CAUSES, Shape, target_workload
 from windtunnel.sim.metrics import horizon
-from windtunnel.sim.observe.holdings import bound_by_cores, has_nodes, holdings, models_devices
+from windtunnel.sim.observe.holdings import (
+    bound_by_cores,
+    has_nodes,
+    holdings_over_time,
+    models_devices,
+)
 from windtunnel.sim.observe.node_states import node_states
 from windtunnel.sim.timeline import steps
 
@@ -129,12 +134,12 @@ def fragmentation(
     if outcome.settings.get("sharing") == "pooled":
         raise SpecError("sharing", "found 'pooled'; only devices fragment: expected 'devices'")
     expected = own_workload(outcome, weigh) if workload is None else workload
-    flight, held = outcome.flight, holdings(outcome)
+    held, start, end = holdings_over_time(outcome)
     states = node_states(
         outcome.cluster,
         held,
-        flight.segment_start,
-        flight.segment_end,
+        start,
+        end,
         cores=bound_by_cores(outcome) if cores is None else cores,
     )
     time, idle, causes = along(outcome.cluster, states, expected, horizon(outcome)[0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, MILLI
 from windtunnel.sim.device_requests import rounded_down
+from windtunnel.sim.timeline import held_over_time
 
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
@@ -84,3 +85,23 @@ def holdings(outcome: Flown) -> Holdings:
         cores.astype(np.int64),
         flight.devices.astype(np.int64) if len(flight.devices) else None,
     )
+
+
+def holdings_over_time(outcome: Flown) -> tuple[Holdings, np.ndarray, np.ndarray]:
+    """Return what is held on each node, and from when to when (s), where jobs share places, too.
+
+    Each of them holds an equal part of the place while they are there together. The ``stay`` of an
+    entry is a place in the times then; without such jobs it is the stay.
+    """
+    held, flight = holdings(outcome), outcome.flight
+    if flight.portions is None:
+        return held, flight.segment_start, flight.segment_end
+    entry, start, end, part = held_over_time(outcome, held.stay, np.ones(len(held.stay)))
+    parts = Holdings(
+        np.arange(len(entry)),
+        held.node[entry],
+        (held.milli[entry] * part).astype(np.int64),
+        (held.cores[entry] * part).astype(np.int64),
+        None if held.devices is None else held.devices[entry],
+    )
+    return parts, start, end
