@@ -101,14 +101,16 @@ def test_the_overhead_counts_in_what_is_left(engine: str) -> None:
 
 @engines
 @pytest.mark.parametrize("policy", POLICIES)
-def test_an_empty_table_flies(engine: str, policy: str) -> None:
+@pytest.mark.parametrize("disruptions", [None, {"node_failures": [{"node": 0, "time": 3.0}]}])
+def test_an_empty_table_flies(engine: str, policy: str, disruptions: Any) -> None:
     jobs: dict[str, list[float]] = {name: [] for name in (*JOBS, "estimate")}
-    out = wt.simulate(jobs, "2x2", policy, engine=engine)
+    out = wt.simulate(jobs, "2x2", policy, engine=engine, disruptions=disruptions)
     metrics = out.metrics()
     assert (metrics["num_jobs"], metrics["avg_wait"], metrics["makespan"]) == (0, None, None)
     assert (len(out.table), len(out.segments), len(out.queue())) == (0, 0, 0)
     assert (len(out.by_size()), len(out.by_vc()), len(out.utilization())) == (0, 0, 0)
-    assert_outcomes_equal(out, wt.simulate(jobs, "2x2", policy, engine="reference"))
+    other = wt.simulate(jobs, "2x2", policy, engine="reference", disruptions=disruptions)
+    assert_outcomes_equal(out, other)
 
 
 @engines

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
 
 
+#: What a kernel books of each job: s of useful work, overhead, checkpoints, work undone.
+_ACCOUNTS = ("useful", "overhead", "writing", "lost")
+
+
 class ByRow:
     """Brings arrays by arrival number into the order of the jobs table.
 
@@ -126,11 +130,13 @@ def losses(
     """
     if outages is None and not policy.loses:
         return None
-    by_row = ByRow(problem)
+    by_row, count = ByRow(problem), len(problem.rows)
+    # The kernel's arrays have a cell at least, also of a run without jobs.
+    columns = {name: columns[name][:count] for name in (*_ACCOUNTS, "restarts")}
     if outages is None:
         ups = [(-np.inf, problem.quota)]
     stops = [] if outages is None else outages.stops
-    failures = np.zeros(len(problem.rows)) if outages is None else outages.failures
+    failures = np.zeros(count) if outages is None else outages.failures
     startup_cost = 0.0 if outages is None else outages.plan.startup_cost
     return Interruptions(
         useful_time=by_row(columns["useful"], 0.0),
@@ -141,7 +147,7 @@ def losses(
         restarts=by_row(columns["restarts"], 0),
         up_time=np.array([time for time, _ in ups]),
         up_gpus=np.array([units for _, units in ups]) / problem.units,
-        startup_cost=by_row(np.full(len(problem.rows), startup_cost), 0.0),
+        startup_cost=by_row(np.full(count, startup_cost), 0.0),
         stop_row=problem.rows[np.array([stop.job for stop in stops], dtype=np.int64)],
         stop_time=np.array([stop.time for stop in stops], dtype=np.float64),
         stop_lost=np.array([stop.lost for stop in stops], dtype=np.float64),
