@@ -361,5 +361,6 @@ def test_work_counts_on_the_gpus_asked_for() -> None:
     assert found["gpu_time"] == 80 * 1 + 180 * 4 == 800
     assert (found["goodput"], found["badput_slowdown"]) == (1, 0)
     assert (found["lost_to_slowdown"], found["avg_rate"]) == (0, 1)
+    assert found["ettr"] == 200 / 260
     (row,) = out.shares("vc").to_pylist()
     assert row["dominant_share"] == pytest.approx(800 / (16 * 260))

@@ -206,8 +206,8 @@ def _ettr(outcome: Flown, of: np.ndarray) -> dict[str, float | None]:
     if count == 1:
         return {"ettr": ratio, "ettr_low": None, "ettr_high": None}
     spread = math.sqrt(count / (count - 1) * float(((good - ratio * whole) ** 2).sum())) / total
-    # Elastic jobs may do more in a second than on what they asked for.
-    most = 1.0 if flight.stretches is None else math.inf
+    # Jobs may do more in a second than was asked for: on other options, or where a rate is above 1.
+    most = 1.0 if ratio <= 1 else math.inf
     low, high = max(0.0, ratio - _Z * spread), min(most, ratio + _Z * spread)
     return {"ettr": ratio, "ettr_low": low, "ettr_high": high}
 
