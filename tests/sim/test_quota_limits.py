@@ -277,3 +277,67 @@ def test_a_quota_of_a_type_that_is_too_dear_for_the_power_cap_is_refused(policy:
         wt.simulate(jobs, "1x4:A,1x4:B", policy, **given)
     outcome = wt.simulate(jobs, "1x4:A,1x4:B", policy, oversize="reject", **given)
     assert outcome.table["status"].to_pylist() == ["rejected", "finished", "finished"]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
+def test_who_was_refused_has_what_a_stop_leaves(engine: str, queueing: str) -> None:
+    # b's first job gives way for its third, which is of its queue, not for a's, as b is within its
+    # nominal quota. Two GPUs are left then, and a's job is ahead of all that could have them.
+    jobs = _jobs((0, 9, 3, "b"), (1, 9, 1, "a"), (2, 9, 1, "b"), priority=[0, 1, 2])
+    given = {"queueing": queueing, "quotas": APART, "engine": engine}
+    assert _starts(jobs, "pool:3", "priority-preemptive", **given) == [0, 2, 2]
+    # Ahead of b's third job, a's is refused first. Under strict it is the first in the line.
+    jobs["priority"] = [0, 2, 1]
+    is_passed = queueing == "skip"
+    found = _starts(jobs, "pool:3", "priority-preemptive", **given)
+    assert found == ([0, 2, 2] if is_passed else [0, 9, 9])
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
+def test_a_queue_gives_way_as_long_as_it_borrows(engine: str, queueing: str) -> None:
+    # For b's job one of c's would give way, not both: c is within its nominal quota then, and b's
+    # lacks quota even so. It is passed over, and one of c's gives way for the next one, of a. That
+    # one of c's is over at 60, and b's has the quota then.
+    quotas = {
+        "queues": [
+            {"vc": "a", "nominal_quota": 3},
+            *({"vc": vc, "nominal_quota": 1, "cohort": "all"} for vc in "bc"),
+        ]
+    }
+    rows = [(0, 50, 1, "a"), (0, 50, 1, "c"), (0, 50, 1, "c"), (1, 10, 2, "b"), (1, 10, 1, "a")]
+    jobs = _jobs(*rows, priority=[0, 0, 0, 2, 1])
+    given = {"queueing": queueing, "quotas": quotas, "engine": engine}
+    assert _starts(jobs, "pool:3", "priority-preemptive", **given) == [0, 0, 0, 60, 1]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "easy_sjbf"])
+def test_the_head_counts_on_those_who_would_give_way(engine: str, queueing: str) -> None:
+    # c's small job would give way for b's, its large one not, as c borrows no more then. So b's
+    # waits for d's to end at 30, and a long job must not take the free GPU till then.
+    quotas = {
+        "queues": [
+            *({"vc": vc, "nominal_quota": n, "cohort": "all"} for vc, n in (("b", 3), ("c", 4))),
+            {"vc": "d", "nominal_quota": 2},
+        ]
+    }
+    rows = [(0, 50, 4, "c"), (0, 99, 1, "c"), (0, 30, 1, "d"), (1, 10, 3, "b"), (1, 99, 1, "d")]
+    jobs = _jobs(*rows, priority=[1, 0, 2, 2, 1])
+    given = {"queueing": queueing, "quotas": quotas, "engine": engine}
+    assert _starts(jobs, "pool:7", "priority-preemptive", **given) == [0, 0, 0, 30, 40]
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["fifo", "priority-preemptive"])
+def test_who_asks_for_the_same_waits_with_the_one_ahead(engine: str, policy: str) -> None:
+    # a's first job waits for a place; its third, of the same size, waits with it, though the second
+    # has left too little quota for it by then. So it holds up nobody.
+    jobs = _jobs(
+        (0, 10, 2, "b"), (0, 10, 3, "a"), (0, 5, 1, "a"), (0, 10, 3, "a"), (0, 20, 1, "b"),
+        priority=[0] * 5,
+    )  # fmt: skip
+    quotas = {"queues": [{"vc": "a", "nominal_quota": 3}, {"vc": "b", "nominal_quota": 4}]}
+    given = {"queueing": "skip", "quotas": quotas, "engine": engine, "blocking_limits": True}
+    assert _starts(jobs, "pool:4", policy, **given) == [0, 10, 0, 20, 0]

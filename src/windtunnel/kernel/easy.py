@@ -19,6 +19,7 @@ from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
@@ -49,6 +50,7 @@ class EasyRule(PreemptingRule):
         is_held_up: a job behind the head waits for quota, and quotas are to block.
         has_quota: the head has its quota by itself, nobody giving way.
         is_robbed: a backfilled job took that.
+        room, is_room: running jobs that count as gone at once beside the head.
     """
 
     head: cython.int
@@ -72,6 +74,8 @@ class EasyRule(PreemptingRule):
     left: cython.longlong
     drawn: cython.longlong
     last_end: cython.double
+    room: JobList
+    is_room: cython.char[::1]
 
     def __init__(
         self,
@@ -93,6 +97,8 @@ class EasyRule(PreemptingRule):
         self.merge = LineMerge(self.lines)
         self.shortest = JobHeap(state.num_jobs if shortest_first else 1)
         self.beside = state.free.twin()
+        self.room = JobList()
+        self.is_room = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
 
     @compiled
     def decide(self) -> cython.void:
@@ -204,11 +210,9 @@ class EasyRule(PreemptingRule):
         woken: cython.int = 0
         row: cython.int = self.announced.next_row
         cap_w: cython.double = self.state.cap_w
-        is_now: cython.bint = False
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
-        self.last_end = self._last_end(head) if self.state.has_power else self.state.now
-        if self.preempts:
-            is_now = self._release_below(head)
+        is_now: cython.bint = self.preempts and self._release_below(head)
+        self.last_end = self._last_end() if self.state.has_power else self.state.now
         while True:
             if is_now:
                 is_now = False
@@ -222,7 +226,7 @@ class EasyRule(PreemptingRule):
             if time == ENDLESS:
                 break
             while block < self.state.expects.used and self._expected(block, index) <= time:
-                if not self._is_below(self.state.expects.job[self._entry(block, index)], head):
+                if not self.is_room[self.state.expects.job[self._entry(block, index)]]:
                     self._release(self.state.expects.job[self._entry(block, index)])
                 index += 1
                 if index == self.state.expects.length[self.state.expects.block[block]]:
@@ -276,27 +280,34 @@ class EasyRule(PreemptingRule):
 
     @compiled
     def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
-        """Return whether a running job is ranked below the head, and so counts as free at once."""
-        if not self.preempts:
-            return False
-        if self.state.has_quotas and not self.state.quotas.may_give_way(head, job):
+        """Return whether a running job is ranked below the head, and may give way for it."""
+        if self.state.has_quotas and not self.beside.quotas.may_give_way(head, job):
             return False
         key = self.preemption.running_key(job)
         return key > self.lines.key[head] or (key == self.lines.key[head] and job > head)
 
     @compiled
     def _release_below(self, head: cython.int) -> cython.bint:
-        """Let running jobs that are ranked below the head be gone beside it; return if any is."""
-        job: cython.int = self.state.first_running
-        any_is: cython.bint = False
-        while job >= 0:
-            if self._is_below(job, head):
-                self._release(job)
-                any_is = True
-                if self.state.has_quotas:
-                    self.beside.quotas.lift(job)
-            job = self.state.following[job]
-        return any_is
+        """Let running jobs that are ranked below the head be gone beside it; return if any is.
+
+        The lowest rank first, as under quotas a queue's jobs give way as long as it borrows.
+        """
+        for at in range(self.room.count):
+            self.is_room[self.room.job[at]] = False
+        self.room.count = 0
+        self.preemption.absorb()
+        self.preemption.see_ranks()
+        for place in range(self.preemption.ranks.used - 1, -1, -1):
+            number = self.preemption.ranks.block[place]
+            for index in range(self.preemption.ranks.length[number] - 1, -1, -1):
+                job = self.preemption.ranks.job[number * RANKED_CAPACITY + index]
+                if self._is_below(job, head):
+                    self.room.add(job)
+                    self.is_room[job] = True
+                    self._release(job)
+                    if self.state.has_quotas:
+                        self.beside.quotas.lift(job)
+        return self.room.count > 0
 
     @compiled
     def _entry(self, block: cython.int, index: cython.int) -> cython.int:
@@ -309,13 +320,13 @@ class EasyRule(PreemptingRule):
         return time if time > self.state.now else self.state.now
 
     @compiled
-    def _last_end(self, head: cython.int) -> cython.double:
+    def _last_end(self) -> cython.double:
         """Return when the last running job is expected to end, s; of those above the head."""
         block: cython.int = self.state.expects.used - 1
         while block >= 0:
             index = self.state.expects.length[self.state.expects.block[block]] - 1
             while index >= 0:
-                if not self._is_below(self.state.expects.job[self._entry(block, index)], head):
+                if not self.is_room[self.state.expects.job[self._entry(block, index)]]:
                     return self._expected(block, index)
                 index -= 1
             block -= 1
@@ -416,6 +427,7 @@ class EasyRule(PreemptingRule):
     def _may_start(self, line: cython.int, job: cython.int) -> cython.bint:
         """Return whether a job behind the head may start; what it takes beside it is taken."""
         if self.long_refused[line] == self.stamp and self._is_as_long(job):
+            self.is_held_up = self.admission.blocks() and self.admission.is_over(job)
             return False
         if not self._fits(line, job):
             self.is_held_up = self.admission.blocks() and self.admission.is_over(job)

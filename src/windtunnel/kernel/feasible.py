@@ -16,7 +16,9 @@ Facts that make it fast:
 Under quotas jobs of the same queue give way, and those of queues that use more than their nominal
 quota: these first, until their queue does so no more. A job that waits for quota although all of
 them were gone is passed over, or holds up those behind it (``blocking_limits``). ``stamp`` rises,
-too, when a queue begins to borrow more, as more of its jobs may give way then.
+too, when a queue begins to borrow more, as more of its jobs may give way then. Not all give way for
+everybody: once a job has stopped others, those refused before it are tried again, as they may leave
+more than it needs.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from windtunnel.kernel.prospects import Prospects
 from windtunnel.kernel.state import State
 from windtunnel.kernel.victims_in_turn import VictimsInTurn
 
+#: Of a stopped job: it is chosen for another place than it had.
+ELSEWHERE = cython.declare(cython.char, 2)
+
 
 @cython.final
 @cython.cclass
@@ -44,7 +49,8 @@ class Feasible(Preemption):
             which something is withheld.
 
     Attributes:
-        halted: jobs that this walk has stopped, by rank; those that ``is_stopped`` has still are.
+        halted: jobs that this walk has stopped, by rank; those that ``is_stopped`` has still are,
+            with `ELSEWHERE` if they are chosen for another place.
         next_halted: the first of them whose turn has not come.
         in_turn: who is asked to give way.
         prospects: what is known of a job before anybody is.
@@ -188,6 +194,7 @@ class Feasible(Preemption):
     def _consider_all(self, past_refused: cython.bint) -> cython.int:
         """Consider waiting and stopped jobs by rank; return the first that ends the walk, or -1."""
         while True:
+            stopped = self.halted.count
             job = self._next_stopped()
             line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
             if line >= 0 and (job < 0 or self._head_is_first(line)):
@@ -197,12 +204,14 @@ class Feasible(Preemption):
                     self.lines.close(line)
                 else:
                     self.lines.pop(line)
+                    self._try_again(stopped)
                     continue
             elif job >= 0:
                 key = self._halted_key(self.next_halted)
                 self.next_halted += 1
                 line = self.lines.line_of[job]
                 if self._consider_stopped(line, job):
+                    self._try_again(stopped)
                     continue
                 if self.lines.at[line] >= 0 and not self.lines.is_closed[line]:
                     self.lines.close(line)
@@ -214,6 +223,25 @@ class Feasible(Preemption):
                 return -1
             if not past_refused and not is_over:
                 return job
+
+    @compiled
+    def _try_again(self, stopped: cython.int) -> cython.void:
+        """Let those who were refused have a turn again, if the last turn stopped somebody.
+
+        Args:
+            stopped: length of ``halted`` before that.
+        """
+        kept: cython.int = 0
+        if not self.state.has_quotas or self.halted.count == stopped:
+            return
+        for index in range(self.halted.count):
+            if self.is_stopped[self.halted.job[index]]:
+                self.halted.job[kept] = self.halted.job[index]
+                kept += 1
+        self.halted.count = kept
+        self.next_halted = 0
+        self.lines.reopen()
+        self.walks += 1
 
     @compiled
     def _is_over(
@@ -246,7 +274,7 @@ class Feasible(Preemption):
     @compiled
     def _next_stopped(self) -> cython.int:
         while self.next_halted < self.halted.count:
-            if self.is_stopped[self.halted.job[self.next_halted]]:
+            if self.is_stopped[self.halted.job[self.next_halted]] == 1:
                 return self.halted.job[self.next_halted]
             self.next_halted += 1
         return -1
@@ -289,6 +317,7 @@ class Feasible(Preemption):
             self._resume(job)
         else:
             self._take_place(job)
+            self.is_stopped[job] = ELSEWHERE
         return True
 
     @compiled

@@ -63,9 +63,8 @@ class QuotaProspects:
         victim = self.in_turn.next()
         while victim >= 0:
             self.gone.add(victim)
+            self.quotas.lift(victim)
             victim = self.in_turn.next()
-        for at in range(self.gone.count):
-            self.quotas.lift(self.gone.job[at])
         for at in range(self.quotas.accounts.flavors):
             cell = self.quotas.accounts.cell(queue, at)
             self.most[cell] = self.quotas.accounts.available(queue, at)

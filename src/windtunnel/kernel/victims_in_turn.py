@@ -47,7 +47,7 @@ class VictimsInTurn:
 
     @compiled
     def begin_at_once(self, job: cython.int) -> cython.void:
-        """Stand before the first who may give way as it is, of whatever queue."""
+        """Stand before the first who may give way, of whatever queue: there is one round."""
         self.begin_with_all(job)
         self.is_anybody = False
         self.is_at_once = True

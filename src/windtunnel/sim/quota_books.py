@@ -177,12 +177,31 @@ class QuotaBooks:
     @contextmanager
     def without(self, jobs: Iterable[int]) -> Iterator[None]:
         """Let the quota of some running jobs be free for a while."""
-        gone = [job for job in jobs if job in self.used]
+        gone = list(jobs)
         for job in gone:
-            self._use(job, -1)
+            self.lift(job)
         yield
         for job in gone:
-            self._use(job, 1)
+            self.put(job)
+
+    @contextmanager
+    def without_below(self, job: int, below: list[int]) -> Iterator[list[int]]:
+        """Let the quota of those be free for a while who may give way for a job; yield them.
+
+        Each queue's, the lowest rank first, as long as it uses more than its nominal quota.
+
+        Args:
+            job: it does not fit.
+            below: running jobs ranked below it, the highest rank first.
+        """
+        gone = []
+        for running in reversed(below):
+            if self.may_give_way(job, running):
+                self.lift(running)
+                gone.append(running)
+        yield gone
+        for running in gone:
+            self.put(running)
 
     def try_out(self, job: int, where: Where, sign: int) -> None:
         """Let a job that is to start there use its quota (1) for now, or no more (-1)."""

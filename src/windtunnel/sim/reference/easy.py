@@ -141,10 +141,8 @@ class Easy(Backfilling):
         at_once = self._below(head) if self.walk is not None else []
         if self.state.quotas is None:
             return self._shadow(head, at_once)
-        quotas = self.state.quotas
-        at_once = [job for job in at_once if quotas.may_give_way(head, job)]
-        with quotas.without(at_once):
-            return self._shadow(head, at_once)
+        with self.state.quotas.without_below(head, at_once) as gone:
+            return self._shadow(head, gone)
 
     def _shadow(self, head: int, at_once: list[int]) -> tuple[float, Any, int]:
         """Return what `reserve` does, with those who count as free ``at_once``."""

@@ -21,7 +21,9 @@ class Feasible:
     In rank order, a job that does not fit is tried without the running jobs ranked below it, lowest
     first, until it really fits; then those it does not need, highest first, have their places back.
     All of it is tentative until the walk is over: a stopped job is considered again at its own
-    rank, and one that gets its place back was never stopped.
+    rank, and one that gets its place back was never stopped. Under quotas not all give way for
+    everybody, so that a job may stop others for whom one ahead of it could not: whoever was refused
+    is then tried again, as they may leave more than the job needs.
     """
 
     def __init__(self, state: State) -> None:
@@ -29,7 +31,7 @@ class Feasible:
         self._free: Any = None
         self._spare = 0
         self._stopped: set[int] = set()
-        self._chosen: list[tuple[int, Where]] = []
+        self._chosen: dict[int, Where] = {}
 
     def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
         """Choose who runs, and let it be so.
@@ -47,12 +49,12 @@ class Feasible:
         if not state.waiting:
             return []
         self._free, self._spare = state.free.copy(), state.spare
-        self._stopped, self._chosen = set(), []
+        self._stopped, self._chosen = set(), {}
         ranked = rule.ranked([*state.running, *state.waiting])
         first = self._choose(ranked, past_refused=past_refused)
         self._undo_quotas()
         _stop(rule, self._stopped)
-        for job, where in self._chosen:
+        for job, where in self._chosen.items():
             rule.start(job, where)
         if first is None:
             return []
@@ -62,20 +64,26 @@ class Feasible:
         """Choose who runs; return the first that cannot, where the walk ends there."""
         state, stopped = self.state, self._stopped
         refused: set[int] = set()
-        for number, job in enumerate(ranked):
-            if job in state.running and job not in stopped:
+        ahead = 0
+        while ahead < len(ranked):
+            job, ahead = ranked[ahead], ahead + 1
+            if job in self._chosen or (job in state.running and job not in stopped):
                 continue
             if job in stopped and self._is_free(job):
                 self._resume(job)
                 continue
-            below = [j for j in ranked[number + 1 :] if j in state.running and j not in stopped]
+            below = [j for j in ranked[ahead:] if j in state.running and j not in stopped]
             is_out = state.class_of[job] in refused
+            before = stopped.copy()
             where = None if is_out else self._fit_by_stopping(job, below)
             if where is not None:
+                if state.quotas is not None and stopped - before:
+                    refused.clear()
+                    ahead = 0
                 self._take(job, where)
                 continue
             refused.add(state.class_of[job])
-            is_over = self._is_over(job, below) or (is_out and not past_refused)
+            is_over = not past_refused if is_out else self._is_over(job, below)
             if is_over and state.blocks:
                 return None
             if not is_over and not past_refused:
@@ -96,7 +104,7 @@ class Feasible:
         self._spare -= self.state.draw(job, where)
         if self.state.quotas is not None:
             self.state.quotas.try_out(job, where, 1)
-        self._chosen.append((job, where))
+        self._chosen[job] = where
 
     def _fit_by_stopping(self, job: int, below: list[int]) -> Where | None:
         """Return where a job goes, the jobs below it that must be gone added to those stopped.
@@ -147,14 +155,14 @@ class Feasible:
         quotas = self.state.quotas
         if quotas is None:
             return False
-        with quotas.without([victim for victim in below if quotas.may_give_way(job, victim)]):
+        with quotas.without_below(job, below):
             return quotas.is_over(job)
 
     def _undo_quotas(self) -> None:
         """Let the books be as before: those stopped still run, and nobody was started yet."""
         if self.state.quotas is None:
             return
-        for job, where in self._chosen:
+        for job, where in self._chosen.items():
             self.state.quotas.try_out(job, where, -1)
         for job in self._stopped:
             self.state.quotas.put(job)

@@ -136,9 +136,14 @@ class Skip(Rule):
         if self.walk is not None:
             self.walk(self, past_refused=True)
             return
+        refused: set[int] = set()
         for job in self.waiting():
+            if self.state.class_of[job] in refused:
+                continue
             where = self.state.fit(job)
             if where is not None:
                 self.start(job, where)
             elif self.state.blocks and self.state.is_over(job):
                 return
+            else:
+                refused.add(self.state.class_of[job])
