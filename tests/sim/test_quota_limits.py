@@ -295,6 +295,20 @@ def test_who_was_refused_has_what_a_stop_leaves(engine: str, queueing: str) -> N
 
 
 @ENGINES
+def test_who_was_refused_has_what_a_queue_borrows(engine: str) -> None:
+    # At 2 b's job waits for the four that a holds, which is within its nominal quota. Behind it a's
+    # second starts, and a borrows: now its first, of the lowest rank, gives way.
+    quotas = {
+        "queues": [
+            {"vc": vc, "nominal_quota": n, "cohort": "all"} for vc, n in (("a", 5), ("b", 5))
+        ]
+    }
+    jobs = _jobs((0, 50, 4, "a"), (2, 10, 4, "b"), (2, 10, 2, "a"), priority=[0, 2, 1])
+    given = {"queueing": "skip", "quotas": quotas, "engine": engine}
+    assert _starts(jobs, "pool:7", "priority-preemptive", **given) == [0, 2, 2]
+
+
+@ENGINES
 @pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
 def test_a_queue_gives_way_as_long_as_it_borrows(engine: str, queueing: str) -> None:
     # For b's job one of c's would give way, not both: c is within its nominal quota then, and b's

@@ -17,8 +17,7 @@ Under quotas jobs of the same queue give way, and those of queues that use more 
 quota: these first, until their queue does so no more. A job that waits for quota although all of
 them were gone is passed over, or holds up those behind it (``blocking_limits``). ``stamp`` rises,
 too, when a queue begins to borrow more, as more of its jobs may give way then. Not all give way for
-everybody: once a job has stopped others, those refused before it are tried again, as they may leave
-more than it needs.
+everybody: whenever a turn has raised it, those refused before are tried again.
 """
 
 from __future__ import annotations
@@ -194,7 +193,7 @@ class Feasible(Preemption):
     def _consider_all(self, past_refused: cython.bint) -> cython.int:
         """Consider waiting and stopped jobs by rank; return the first that ends the walk, or -1."""
         while True:
-            stopped = self.halted.count
+            stamp = self.stamp
             job = self._next_stopped()
             line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
             if line >= 0 and (job < 0 or self._head_is_first(line)):
@@ -204,14 +203,14 @@ class Feasible(Preemption):
                     self.lines.close(line)
                 else:
                     self.lines.pop(line)
-                    self._try_again(stopped)
+                    self._try_again(stamp)
                     continue
             elif job >= 0:
                 key = self._halted_key(self.next_halted)
                 self.next_halted += 1
                 line = self.lines.line_of[job]
                 if self._consider_stopped(line, job):
-                    self._try_again(stopped)
+                    self._try_again(stamp)
                     continue
                 if self.lines.at[line] >= 0 and not self.lines.is_closed[line]:
                     self.lines.close(line)
@@ -225,14 +224,14 @@ class Feasible(Preemption):
                 return job
 
     @compiled
-    def _try_again(self, stopped: cython.int) -> cython.void:
-        """Let those who were refused have a turn again, if the last turn stopped somebody.
+    def _try_again(self, stamp: cython.longlong) -> cython.void:
+        """Let those who were refused have a turn again, if the last turn lets more give way.
 
         Args:
-            stopped: length of ``halted`` before that.
+            stamp: as it was before that.
         """
         kept: cython.int = 0
-        if not self.state.has_quotas or self.halted.count == stopped:
+        if not self.state.has_quotas or self.stamp == stamp:
             return
         for index in range(self.halted.count):
             if self.is_stopped[self.halted.job[index]]:

@@ -129,7 +129,14 @@ class QuotaBooks:
             return True
         if running not in self.used:
             return False
-        flavor, _ = self.used[running]
+        return self._uses_more(queue, self.used[running][0])
+
+    def borrows(self, job: int, where: Where) -> bool:
+        """Return whether a job's queue uses more than its nominal quota of the flavor there."""
+        flavor = self._flavor(where)
+        return flavor >= 0 and self._uses_more(self.queue[job], flavor)
+
+    def _uses_more(self, queue: int, flavor: int) -> bool:
         return self.usage[queue][flavor] > int(self.quotas.nominal[queue, flavor])
 
     def _flavor(self, where: Where) -> int:

@@ -22,8 +22,8 @@ class Feasible:
     first, until it really fits; then those it does not need, highest first, have their places back.
     All of it is tentative until the walk is over: a stopped job is considered again at its own
     rank, and one that gets its place back was never stopped. Under quotas not all give way for
-    everybody, so that a job may stop others for whom one ahead of it could not: whoever was refused
-    is then tried again, as they may leave more than the job needs.
+    everybody. So whoever was refused is tried again when a job behind has stopped others, as they
+    may leave more than it needs, or has let its queue borrow, as jobs of that may give way then.
     """
 
     def __init__(self, state: State) -> None:
@@ -77,10 +77,11 @@ class Feasible:
             before = stopped.copy()
             where = None if is_out else self._fit_by_stopping(job, below)
             if where is not None:
-                if state.quotas is not None and stopped - before:
+                more = stopped - before
+                self._take(job, where)
+                if state.quotas is not None and (more or self._borrows(job)):
                     refused.clear()
                     ahead = 0
-                self._take(job, where)
                 continue
             refused.add(state.class_of[job])
             is_over = not past_refused if is_out else self._is_over(job, below)
@@ -89,6 +90,11 @@ class Feasible:
             if not is_over and not past_refused:
                 return job
         return None
+
+    def _borrows(self, job: int) -> bool:
+        """Return whether a job was chosen just now, and its queue borrows with it."""
+        quotas, where = self.state.quotas, self._chosen.get(job)
+        return quotas is not None and where is not None and quotas.borrows(job, where)
 
     def _resume(self, job: int) -> None:
         """Let a stopped job have its place back."""
