@@ -181,12 +181,12 @@ def _serve(calls: Connection, leash: Connection) -> None:
         try:
             answer = (function(*args, **kwargs), None, "")
             data = ForkingPickler.dumps(answer)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the caller gets it
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             data = _as_bytes(error)
         calls.send_bytes(data)
 
 
-def _as_bytes(error: Exception | SystemExit) -> Any:
+def _as_bytes(error: Exception) -> Any:
     """Return an error as bytes; of one that cannot travel its name and traceback."""
     trace = traceback.format_exc()
     try:
