@@ -21,7 +21,7 @@ import numpy as np
 from windtunnel.errors import InfeasibleError, SpecError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -223,7 +223,7 @@ class LinearProgram:
         self,
         *,
         method: Literal["auto", "simplex", "interior"] = "auto",
-        then: Sequence[ArrayLike] = (),
+        then: Sequence[ArrayLike | Callable[[], ArrayLike]] = (),
         gap: float = 0.0,
     ) -> Solution:
         """Solve the program.
@@ -233,8 +233,9 @@ class LinearProgram:
                 crossover to a vertex), or ``auto``: interior point for a first solve with at
                 least `INTERIOR_POINT_COLUMNS` columns, else simplex.
             then: further objectives in order of importance, each a cost a column, in the sense
-                of the program; each is optimised without giving up any of those before it. Not
-                with whole-numbered columns, which leave no face to stay on.
+                of the program, or a function that gives it, asked only where the objectives before
+                leave anything open; each is optimised without giving up any of those. Not with
+                whole-numbered columns, which leave no face to stay on.
             gap: with whole-numbered columns: how far the objective may be from the best, as a
                 share of it.
 
@@ -306,7 +307,9 @@ class LinearProgram:
         words = self._highs.modelStatusToString(status)
         raise InfeasibleError(self.name, f"the solver stopped early ({words})")
 
-    def _continued(self, first: Solution, then: Sequence[ArrayLike]) -> Solution:
+    def _continued(
+        self, first: Solution, then: Sequence[ArrayLike | Callable[[], ArrayLike]]
+    ) -> Solution:
         """Optimise further objectives over the optimal face, then restore the model."""
         last, count = first, first.iterations
         lower, upper = self._lower.copy(), self._upper.copy()
@@ -327,7 +330,8 @@ class LinearProgram:
                 self._push_columns(pinned, lower[pinned], upper[pinned])
                 pinned = _pin(row_lower, row_upper, activity, rows_on_face)
                 self._push_rows(pinned, row_lower[pinned], row_upper[pinned])
-                costs = _in_reach(_filled(objective, self.num_columns))
+                given = objective() if callable(objective) else objective
+                costs = _in_reach(_filled(given, self.num_columns))
                 self._push_costs(costs)
                 try:
                     last = self._run("simplex")

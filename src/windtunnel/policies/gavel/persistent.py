@@ -85,7 +85,7 @@ class PersistentMaxMin:
         self._set_counts(np.bincount(here, minlength=self.num_kinds))
         worth = np.zeros(self._model.lp.num_columns)
         worth[self._columns] = self._gains * self._counts[self._of]
-        values = self._model.lp.solve(then=[worth, self._spread(here)]).values
+        values = self._model.lp.solve(then=[worth, lambda: self._spread(here)]).values
         shares = np.zeros(self._shape)
         shares[self._of, self._on] = np.maximum(values[self._columns], 0.0)
         within, _ = within_limits(self._model.instance, shares, self._no_pairs)

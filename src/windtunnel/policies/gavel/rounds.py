@@ -84,6 +84,7 @@ class Rounds(Policy):
         self._changed = False
         self._boundary = -math.inf
         self._running: dict[Unit, int] = {}
+        self._held = [0] * len(work.gpu_types)
         self._mate: dict[int, int] = {}
         self._kind: dict[int, int] = {}
         self._spread: dict[int, bool] = {}
@@ -356,10 +357,7 @@ class Rounds(Policy):
 
     def _left(self, cluster: Any) -> list[int]:
         """Return the GPU units that are free or in use, by type."""
-        left = self._free(cluster)
-        for (job, _), kind in self._running.items():
-            left[kind] += self._gangs[job]
-        return left
+        return [free + held for free, held in zip(self._free(cluster), self._held, strict=True)]
 
     def _all_free(self, cluster: Any) -> bool:
         return bool(cluster.free_gpus == cluster.num_gpus)
@@ -500,7 +498,7 @@ class Rounds(Policy):
             yield Rerate(self._views[host], by_job[host])
         yield Start(self._views[guest], rate=by_job[guest], beside=self._views[host])
         self._spread[guest] = self._spread[host]
-        del self._running[host, ALONE]
+        self._release((host, ALONE))
         for job, mate in ((one, other), (other, one)):
             self._runs(job, mate, kind)
 
@@ -524,22 +522,22 @@ class Rounds(Policy):
     def _runs(self, job: int, mate: int, kind: int) -> None:
         """Note that a job runs, alone or with another."""
         self._mate[job], self._kind[job] = mate, kind
-        if mate == ALONE:
-            self._running[job, ALONE] = kind
-        elif (mate, job) not in self._running:
+        if (mate, job) not in self._running:  # a pair has one entry
             self._running[job, mate] = kind
+            self._held[kind] += self._gangs[job]
         self._deficits.runs(job, mate, kind)
+
+    def _release(self, unit: Unit) -> None:
+        self._held[self._running.pop(unit)] -= self._gangs[unit[0]]
 
     def _leave(self, job: int) -> None:
         """Note that a job runs no more; another on the same GPUs goes on alone."""
         mate, kind = self._mate.pop(job), self._kind.pop(job)
         del self._spread[job]
         self._deficits.runs(job, ALONE, -1)
+        self._release((job, mate) if (job, mate) in self._running else (mate, job))
         if mate == ALONE:
-            del self._running[job, ALONE]
             return
-        self._running.pop((job, mate), None)
-        self._running.pop((mate, job), None)
         self._runs(mate, ALONE, kind)
         self._left_alone.append(mate)
 

@@ -94,7 +94,7 @@ class Work:
         """Number of jobs."""
         return len(self.submit)
 
-    @property
+    @cached_property
     def num_types(self) -> int:
         """Number of GPU types."""
         return len(self.gpu_types)
