@@ -38,6 +38,18 @@ def _starts(jobs: dict[str, Any], cluster: Any, policy: Any, **options: Any) -> 
     return found
 
 
+def _starts_by_priority(
+    rows: Sequence[tuple[float, float, float, str]],
+    priority: Sequence[int],
+    cluster: str,
+    queues: Sequence[dict[str, Any]],
+    **options: Any,
+) -> list[float]:
+    """Return when jobs start of which those of higher priority stop others, under quotas."""
+    jobs = _jobs(*rows, priority=priority)
+    return _starts(jobs, cluster, "priority-preemptive", quotas={"queues": queues}, **options)
+
+
 @ENGINES
 @pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "easy_sjbf", "conservative"])
 def test_who_waits_for_quota_blocks_nobody_or_all(engine: str, queueing: str) -> None:
@@ -298,14 +310,11 @@ def test_who_was_refused_has_what_a_stop_leaves(engine: str, queueing: str) -> N
 def test_who_was_refused_has_what_a_queue_borrows(engine: str) -> None:
     # At 2 b's job waits for the four that a holds, which is within its nominal quota. Behind it a's
     # second starts, and a borrows: now its first, of the lowest rank, gives way.
-    quotas = {
-        "queues": [
-            {"vc": vc, "nominal_quota": n, "cohort": "all"} for vc, n in (("a", 5), ("b", 5))
-        ]
-    }
-    jobs = _jobs((0, 50, 4, "a"), (2, 10, 4, "b"), (2, 10, 2, "a"), priority=[0, 2, 1])
-    given = {"queueing": "skip", "quotas": quotas, "engine": engine}
-    assert _starts(jobs, "pool:7", "priority-preemptive", **given) == [0, 2, 2]
+    queues = [{"vc": vc, "nominal_quota": 5, "cohort": "all"} for vc in "ab"]
+    rows = [(0, 50, 4, "a"), (2, 10, 4, "b"), (2, 10, 2, "a")]
+    assert _starts_by_priority(
+        rows, [0, 2, 1], "pool:7", queues, queueing="skip", engine=engine
+    ) == [0, 2, 2]
 
 
 @ENGINES
@@ -314,16 +323,15 @@ def test_a_queue_gives_way_as_long_as_it_borrows(engine: str, queueing: str) -> 
     # For b's job one of c's would give way, not both: c is within its nominal quota then, and b's
     # lacks quota even so. It is passed over, and one of c's gives way for the next one, of a. That
     # one of c's is over at 60, and b's has the quota then.
-    quotas = {
-        "queues": [
-            {"vc": "a", "nominal_quota": 3},
-            *({"vc": vc, "nominal_quota": 1, "cohort": "all"} for vc in "bc"),
-        ]
-    }
+    queues = [
+        {"vc": "a", "nominal_quota": 3},
+        *({"vc": vc, "nominal_quota": 1, "cohort": "all"} for vc in "bc"),
+    ]
     rows = [(0, 50, 1, "a"), (0, 50, 1, "c"), (0, 50, 1, "c"), (1, 10, 2, "b"), (1, 10, 1, "a")]
-    jobs = _jobs(*rows, priority=[0, 0, 0, 2, 1])
-    given = {"queueing": queueing, "quotas": quotas, "engine": engine}
-    assert _starts(jobs, "pool:3", "priority-preemptive", **given) == [0, 0, 0, 60, 1]
+    starts = _starts_by_priority(
+        rows, [0, 0, 0, 2, 1], "pool:3", queues, queueing=queueing, engine=engine
+    )
+    assert starts == [0, 0, 0, 60, 1]
 
 
 @ENGINES
@@ -331,16 +339,15 @@ def test_a_queue_gives_way_as_long_as_it_borrows(engine: str, queueing: str) -> 
 def test_the_head_counts_on_those_who_would_give_way(engine: str, queueing: str) -> None:
     # c's small job would give way for b's, its large one not, as c borrows no more then. So b's
     # waits for d's to end at 30, and a long job must not take the free GPU till then.
-    quotas = {
-        "queues": [
-            *({"vc": vc, "nominal_quota": n, "cohort": "all"} for vc, n in (("b", 3), ("c", 4))),
-            {"vc": "d", "nominal_quota": 2},
-        ]
-    }
+    queues = [
+        *({"vc": vc, "nominal_quota": n, "cohort": "all"} for vc, n in (("b", 3), ("c", 4))),
+        {"vc": "d", "nominal_quota": 2},
+    ]
     rows = [(0, 50, 4, "c"), (0, 99, 1, "c"), (0, 30, 1, "d"), (1, 10, 3, "b"), (1, 99, 1, "d")]
-    jobs = _jobs(*rows, priority=[1, 0, 2, 2, 1])
-    given = {"queueing": queueing, "quotas": quotas, "engine": engine}
-    assert _starts(jobs, "pool:7", "priority-preemptive", **given) == [0, 0, 0, 30, 40]
+    starts = _starts_by_priority(
+        rows, [1, 0, 2, 2, 1], "pool:7", queues, queueing=queueing, engine=engine
+    )
+    assert starts == [0, 0, 0, 30, 40]
 
 
 @ENGINES

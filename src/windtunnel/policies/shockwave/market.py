@@ -21,6 +21,7 @@ import numpy as np
 from windtunnel.errors import InfeasibleError
 from windtunnel.optimize import LinearProgram
 from windtunnel.policies.shockwave.forecast import Forecast
+from windtunnel.sim.device_requests import rounded_down
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 _NEARLY_DONE = 100.0
 #: Weights beyond so many times the least are more than a solver can tell apart; tried in turn.
 _HEAVIEST = (1e12, 1e8, 1e4)
-#: What rounds of parts of GPUs may be short of by rounding.
-_ROUNDING = 1e-9
 #: What stands for the logarithm of 0.
 _LOG_ORIGIN = 1e-6
 
@@ -109,6 +108,7 @@ class Market:
         """Return who runs in the next round, all of whom fit."""
         if self._stale or self.round not in self._plan:
             self._make_plan()
+            self._stale = False
         return self._plan[self.round]
 
     def shares(self) -> dict[int, float]:
@@ -125,7 +125,7 @@ class Market:
         window = self.rules.window
         spare = self.num_gpus * window - gangs @ counts
         for at in np.argsort(-program.remaining, kind="stable").tolist():
-            more = min(window - int(counts[at]), int(spare / gangs[at] + _ROUNDING))
+            more = min(window - int(counts[at]), int(rounded_down(spare / gangs[at])))
             counts[at] += more
             spare -= more * gangs[at]
         return dict(zip(self.jobs, (counts / window).tolist(), strict=True))
@@ -159,7 +159,7 @@ class Market:
             job.calibrate()
             if self._moved:
                 job.note_fair_finish(self.round, share)
-        self._moved = self._stale = False
+        self._moved = False
 
     def _counted(self) -> tuple[_Program, np.ndarray, np.ndarray]:
         """Return the market's program, how many of the window's rounds each job gets, weights."""
