@@ -105,9 +105,9 @@ class Series:
         index = max(int(np.searchsorted(self._starts(rounds), start, side="right")) - 1, 0)
         yield start, float(self.values[index])
         while True:
-            for time, value in zip(self._starts(rounds), self.values.tolist(), strict=True):
-                if time > start:
-                    yield float(time), value
+            starts = self._starts(rounds)
+            for at in range(int(np.searchsorted(starts, start, side="right")), len(starts)):
+                yield float(starts[at]), float(self.values[at])
             rounds += 1
 
     def _starts(self, rounds: int) -> np.ndarray:

@@ -69,7 +69,7 @@ class StateTables:
         return waiting.tolist()
 
     def stay_number(self, job: int) -> int:
-        """Return the number of a running job's stay."""
+        """Return the number of a running job's stay, -1 = it does not run."""
         return self.state.stay[job]
 
     def sharing(self, job: int) -> list:

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
     from windtunnel.sim.problem import Problem
 
@@ -36,16 +34,17 @@ class Shifter:
         self.plan, self.run = plan, run
         self._duration: list[float] = problem.duration.tolist()
         self._bookings = None if plan.fill is None else Bookings(problem, plan.fill)
-        #: When each held job is to run.
+        #: When each held job is to run, and the same as rows (job, start, end), None = not made.
         self._planned: dict[int, Pieces] = {}
+        self._rows: np.ndarray | None = None
         #: Jobs let into the queue at an instant, which is the first item.
         self._entered: tuple[float, list[int]] = (-math.inf, [])
         #: Heap of (when a held job is let in, job).
         self._let_in: list[tuple[float, int]] = []
         #: Heap of (when a running job is looked at, job, its stay).
         self._looks: list[tuple[float, int, int]] = []
-        #: Running jobs' stays that have been looked at.
-        self._known: dict[int, int] = {}
+        #: The last stay that has been looked at.
+        self._seen = -1
 
     @property
     def held(self) -> int:
@@ -55,13 +54,14 @@ class Shifter:
     def next_time(self) -> float:
         """Return when a job is let in or looked at next, s."""
         looks = self._looks
-        while looks and not self._runs_on(*looks[0][1:]):
+        while looks and self.run.stay_of(looks[0][1]) != looks[0][2]:
             heapq.heappop(looks)
         times = [heap[0][0] for heap in (self._let_in, looks) if heap]
         return min(times, default=math.inf)
 
     def holds(self, job: int, now: float) -> bool:
         """Return whether a job that arrives is held, and hold it then."""
+        self._forget_others()
         pieces = self._pieces(job, self.plan.length[job], now)
         if not pieces or pieces[0][0] <= now:
             self._enters(job, now)
@@ -75,6 +75,7 @@ class Shifter:
         while self._let_in and self._let_in[0][0] <= now:
             job = heapq.heappop(self._let_in)[1]
             self._planned.pop(job)
+            self._rows = None
             self._enters(job, now)
             found.append(job)
         return found
@@ -83,31 +84,34 @@ class Shifter:
         """Note who has been started at this instant."""
         if not self.plan.interruptible:
             return
-        known = {job: self.run.stay_of(job) for job in self.run.running_jobs()}
-        for job, stay in known.items():
-            if self._known.get(job) != stay:
-                self._look_again(job, stay, now)
-        self._known = known
+        new = []
+        for job in reversed(self.run.running_jobs()):
+            stay = self.run.stay_of(job)
+            if stay <= self._seen:
+                break
+            new.append((job, stay))
+        self._forget_others()
+        for job, stay in reversed(new):
+            self._look_again(job, stay, now, self._pieces(job, self._left(job), now))
+            self._seen = stay
 
     def to_pause(self, now: float) -> list[int]:
         """Return the running jobs that are stopped now, and hold them until they go on."""
         found = []
         looks = self._looks
+        self._forget_others()
         while looks and looks[0][0] <= now:
             _, job, stay = heapq.heappop(looks)
-            if not self._runs_on(job, stay):
+            if self.run.stay_of(job) != stay:
                 continue
-            left = self._left(job)
-            pieces = self._pieces(job, left + self.run.resume_cost(job), now)
+            left, cost = self._left(job), self.run.resume_cost(job)
+            pieces = self._pieces(job, left + cost, now)
             if pieces and pieces[0][0] > now:
                 self._hold(job, pieces)
                 found.append(job)
             else:
-                self._look_again(job, stay, now)
+                self._look_again(job, stay, now, self._pieces(job, left, now) if cost else pieces)
         return found
-
-    def _runs_on(self, job: int, stay: int) -> bool:
-        return job in self.run.running_jobs() and self.run.stay_of(job) == stay
 
     def _left(self, job: int) -> float:
         """Return the seconds a running job is believed to need yet."""
@@ -126,17 +130,29 @@ class Shifter:
         """Return when the others leave no room for a job, by what is known now."""
         if self._bookings is None:
             return np.empty((0, 2))
-        running = self.run.running_jobs()
-        known: dict[int, Pieces] = {
-            other: ((now, now + self._on_gpus(other)),) for other in running
-        }
+        if not self._bookings.known:
+            self._bookings.see(self._others(now))
+        return self._bookings.full(job)
+
+    def _others(self, now: float) -> np.ndarray:
+        """Return when every job is to run by what is known now: rows (job, start, end)."""
+        ends = {job: now + self._on_gpus(job) for job in self.run.running_jobs()}
         entered = self._entered[1] if self._entered[0] == now else []
-        for other in (*self.run.waiting_jobs(), *entered):
-            if other not in known:
-                known[other] = ((now, now + self._believed_left(other)),)
-        known |= self._planned
-        known.pop(job, None)
-        return self._bookings.full(job, known)
+        for job in (*self.run.waiting_jobs(), *entered):
+            if job not in ends:
+                ends[job] = now + self._believed_left(job)
+        if self._rows is None:
+            rows = [(job, *piece) for job, pieces in self._planned.items() for piece in pieces]
+            self._rows = np.array(rows).reshape(-1, 3)
+        jobs = [job for job in ends if job not in self._planned]
+        here = np.empty((len(jobs), 3))
+        here[:, 0], here[:, 1], here[:, 2] = jobs, now, [ends[job] for job in jobs]
+        return np.concatenate([here, self._rows])
+
+    def _forget_others(self) -> None:
+        """Forget when others are to run: some may have come, gone or started."""
+        if self._bookings is not None:
+            self._bookings.known = False
 
     def _on_gpus(self, job: int) -> float:
         """Return the seconds a running job will stay; for ever where nobody knows."""
@@ -150,6 +166,8 @@ class Shifter:
 
     def _hold(self, job: int, pieces: Pieces) -> None:
         self._planned[job] = pieces
+        self._rows = None
+        self._forget_others()
         heapq.heappush(self._let_in, (pieces[0][0], job))
 
     def _enters(self, job: int, now: float) -> None:
@@ -157,8 +175,8 @@ class Shifter:
             self._entered = (now, [])
         self._entered[1].append(job)
 
-    def _look_again(self, job: int, stay: int, now: float) -> None:
-        pieces = self._pieces(job, self._left(job), now)
+    def _look_again(self, job: int, stay: int, now: float, pieces: Pieces) -> None:
+        """Look at a running job again once its time is over, or what is best may be another."""
         if not pieces:
             return
         begin, end = pieces[0]
@@ -180,6 +198,9 @@ class Bookings:
     Args:
         problem: the jobs.
         fill: share of the GPUs that plans may fill.
+
+    Attributes:
+        known: it has been told when jobs are to run, and that holds.
     """
 
     def __init__(self, problem: Problem, fill: float) -> None:
@@ -194,43 +215,48 @@ class Bookings:
             fill * float(sum(size for node, size in enumerate(sizes) if mask >> node & 1))
             for mask in kinds
         ]
+        self.known = False
+        self._times = self._changes = np.empty(0)
+        self._jobs = np.empty(0, int)
 
-    def full(self, job: int, planned: Mapping[int, Pieces]) -> np.ndarray:
-        """Return when there is no room for one more job.
+    def see(self, rows: np.ndarray) -> None:
+        """Note when jobs are to run.
 
         Args:
-            job: the job.
-            planned: other jobs -> when each is to run, (start, end) in s.
+            rows: job, start, end (s), a row for each stretch of time; shape (n, 3).
+        """
+        times = np.minimum(rows[:, 1:].T.ravel(), _ENDLESS)
+        order = np.argsort(times, kind="stable")
+        jobs = rows[:, 0].astype(np.int64)
+        gpus = self._gpus[jobs]
+        self._times = times[order]
+        self._changes = np.concatenate([gpus, -gpus])[order]
+        self._jobs = np.concatenate([jobs, jobs])[order]
+        self.known = True
+
+    def full(self, job: int) -> np.ndarray:
+        """Return when the others leave no room for a job.
 
         Returns:
             Stretches (start, end), s, ascending and apart; shape (k, 2).
         """
-        own = self._gpus[job]
-        rows = [(other, *piece) for other, pieces in planned.items() for piece in pieces]
-        if own == 0 or not rows:
+        own, kind = self._gpus[job], self._kind[job]
+        if own == 0 or not len(self._times):
             return np.empty((0, 2))
-        table = np.array(rows)
-        jobs = table[:, 0].astype(np.int64)
-        alike = self._kind[jobs] == self._kind[job]
-        most_alike = self._most_of[self._kind[job]]
-        stretches = np.concatenate(
-            [
-                _above(table[chosen, 1:], self._gpus[jobs[chosen]], max(most - own, 0.0))
-                for chosen, most in ((slice(None), self._most), (alike, most_alike))
-            ]
-        )
+        changes = np.where(self._jobs == job, 0.0, self._changes)
+        stretches = self._above(changes, max(self._most - own, 0.0))
+        if len(self._most_of) > 1:
+            alike = np.where(self._kind[self._jobs] == kind, changes, 0.0)
+            most = max(self._most_of[kind] - own, 0.0)
+            stretches = np.concatenate([stretches, self._above(alike, most)])
         return _joined(stretches)
 
-
-def _above(pieces: np.ndarray, gpus: np.ndarray, most: float) -> np.ndarray:
-    """Return when pieces of time together hold more GPUs than ``most``; shape (k, 2)."""
-    times = np.minimum(pieces.T.ravel(), _ENDLESS)
-    order = np.argsort(times, kind="stable")
-    times = times[order]
-    held = np.cumsum(np.concatenate([gpus, -gpus])[order])
-    # Of changes at one instant the last tells what holds from then on.
-    over = (held[:-1] > most + 1e-6) & (np.diff(times) > 0)
-    return np.stack([times[:-1][over], times[1:][over]], axis=1)
+    def _above(self, changes: np.ndarray, most: float) -> np.ndarray:
+        """Return when more GPUs than ``most`` are held; shape (k, 2)."""
+        times = self._times
+        # Of changes at one instant the last tells what holds from then on.
+        over = (np.cumsum(changes)[:-1] > most + 1e-6) & (times[1:] > times[:-1])
+        return np.stack([times[:-1][over], times[1:][over]], axis=1)
 
 
 def _joined(stretches: np.ndarray) -> np.ndarray:

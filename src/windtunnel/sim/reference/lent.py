@@ -59,8 +59,8 @@ class Lent(State):
         return self.running[job].place.jobs
 
     def stay_of(self, job: int) -> int:
-        """Return the number of a running job's stay."""
-        return self.running[job].number
+        """Return the number of a running job's stay, -1 = it does not run."""
+        return self.running[job].number if job in self.running else -1
 
     def free_in(self, place: int) -> int:
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
