@@ -240,7 +240,9 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
         if "series" in raw:
             raw["rows"] = _rows(parse_series(str(raw.pop("series")), name="shift.series"))
         if "rows" not in raw:
-            raise SpecError("shift", "expected series: a CSV file of time and value per kWh")
+            message = "nothing says when a kWh is better; expected carbon or tariff (--carbon, "
+            message += "--tariff), or series=FILE, a CSV file of time and value per kWh."
+            raise SpecError("shift", message)
         if isinstance(raw.get("workloads"), str):
             raw["workloads"] = tuple(raw["workloads"].split("|"))
         return raw
