@@ -60,6 +60,7 @@ class Driver(Decisions):
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)
         self.deciding.shows(kernel.QueueView(self.deciding), self.cluster)
+        #: What admission leaves, and what is free in shares, besides the jobs that are entered.
         self._admits = self._nobody_admitted()
         self._shares = self._every_share()
         self._held: dict[int, tuple[int, Any, Any]] = {}
@@ -170,11 +171,10 @@ class Driver(Decisions):
         """Return what admission leaves besides who runs now; None = it does not limit the run."""
         if self._admits is None:
             return None
+        self._follow_running()
         room = self._admits.copy()
         if self.run.capped:
-            room.spare = max(int(self.state.power_state()[0]), 0)
-        for job in self.state.running():
-            room.begin(job, self.state.where(job))
+            room.spare += max(int(self.state.power_state()[0]), 0)
         return room
 
     def free_shares(self) -> FreeShares:
@@ -189,16 +189,22 @@ class Driver(Decisions):
 
     def _follow_running(self) -> None:
         """Let what is free be so but for the jobs that run now; a stay is another than before."""
-        assert self._shares is not None  # noqa: S101 - of an elastic run
         stays = {job: self.state.stay_number(job) for job in self.state.running()}
         for job, (stay, where, option) in [*self._held.items()]:
             if stays.get(job) != stay:
-                self._shares.give(where, option)
                 del self._held[job]
+                if self._shares is not None:
+                    self._shares.give(where, option)
+                if self._admits is not None:
+                    self._admits.end(job)
         for job in [job for job in stays if job not in self._held]:
-            held = stays[job], self.state.where(job), self.deciding.option_of(job)
-            self._shares.take(*held[1:])
-            self._held[job] = held
+            where, option = self.state.where(job), None
+            if self._shares is not None:
+                option = self.deciding.option_of(job)
+                self._shares.take(where, option)
+            if self._admits is not None:
+                self._admits.begin(job, where)
+            self._held[job] = stays[job], where, option
 
     # What is impossible.
 
