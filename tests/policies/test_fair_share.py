@@ -107,6 +107,24 @@ def test_by_hand(length: float, policy: Any, first: str, starts: list[float]) ->
     assert out.table["start_time"].to_pylist() == starts
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("policy", [FairShare, Multifactor])
+def test_groups_that_had_the_same_stand_in_order_of_arrival(policy: Any, engine: Any) -> None:
+    """Two users' parts of all usage do not change while both run: rounding must not rank them."""
+    jobs = {
+        "submit_time": [0, 0, *range(1, 30)],
+        "duration": [30, 30, *[1] * 29],
+        "num_gpus": [1, 3, *[4] * 29],
+        "user": ["a", "b", *["b", "a"] * 14, "b"],
+    }
+    by_usage = policy(
+        half_life=5, shares={"a": 1, "b": 3}, **({} if policy is FairShare else {"age": 0})
+    )
+    out = wt.simulate(jobs, "pool:4", by_usage, engine=engine)
+    order = np.argsort(out.table["start_time"].to_numpy()[2:])
+    assert order.tolist() == list(range(29))
+
+
 def test_the_factors_of_a_priority() -> None:
     jobs = as_jobs(
         {

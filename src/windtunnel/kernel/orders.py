@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import cython
 import numpy
-from cython.cimports.libc.math import exp, expm1, pow  # noqa: A004 - the one of C
+from cython.cimports.libc.math import exp, expm1, isfinite, pow  # noqa: A004 - the one of C
 
 from windtunnel.kernel.marks import compiled
+
+
+@compiled
+def _in_32_bits(value: cython.double) -> cython.double:
+    """Return a key as `windtunnel.sim.usage_order.in_32_bits` does."""
+    scaled: cython.double = value * 2097153.0
+    return scaled - (scaled - value) if isfinite(scaled) else value
 
 
 @cython.final
@@ -105,7 +112,7 @@ class UsageBooks:
         """Return the key of a job that waits at ``now``, lower first."""
         ratio: cython.double = self._ratio(self.group[job], now)
         if self.by_ratio:
-            return ratio
+            return _in_32_bits(ratio)
         waited: cython.double = (now - self.submit[job]) / self.max_age
         if not waited < 1.0:
             waited = 1.0
@@ -113,7 +120,7 @@ class UsageBooks:
         total += self.size[job]
         total += self.fairshare * pow(self.base, -ratio)
         total += self.priority[job]
-        return -total
+        return -_in_32_bits(total)
 
 
 @cython.final

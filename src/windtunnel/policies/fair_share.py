@@ -27,7 +27,7 @@ from windtunnel.errors import PolicyError, nearest, quote, unused_names
 from windtunnel.policies.length_order import numbers
 from windtunnel.policies.usage import PARTS, DecayedUsage
 from windtunnel.sim.contract import Policy
-from windtunnel.sim.usage_order import UsageOrder
+from windtunnel.sim.usage_order import UsageOrder, in_32_bits
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Multifactor(Policy):
 
     def key(self, job: JobView, now: float) -> float:
         """Return the negated priority at ``now``."""
-        return -self.priority_of(job, now)
+        return -in_32_bits(self.priority_of(job, now))
 
     def priority_of(self, job: JobView, now: float) -> float:
         """Return the job's priority at ``now`` (s): the weighted sum of its factors."""
@@ -264,7 +264,7 @@ class FairShare(Multifactor):
 
     def key(self, job: JobView, now: float) -> float:
         """Return usage over share, which orders as the factor does and never underflows."""
-        return self.books.ratio(job.row, now)
+        return in_32_bits(self.books.ratio(job.row, now))
 
 
 def _sizes(jobs: Jobs, num_gpus: float, favor: str) -> np.ndarray:

@@ -6,8 +6,9 @@ all usage and S its part of all shares, the key of a job at ``now``, lower first
 
     -(age * min(1, (now - submit_time) / max_age) + sizes + fairshare * 2^(-U / S) + priorities),
 
-asked when the job begins to wait and for all waiting jobs at every round. It is what the compiled
-engine goes by; a policy's ``key`` must agree with it to the last bit.
+to 32 bits: groups that have had the same of their due are to be equal, whatever rounding made of
+the two sums. It is asked when the job begins to wait and for all waiting jobs at every round. It is
+what the compiled engine goes by; a policy's ``key`` must agree with it to the last bit.
 """
 
 from __future__ import annotations
@@ -54,3 +55,9 @@ class UsageOrder:
 def decay_rate(half_life: float) -> float:
     """Return ln 2 over a half-life, 1/s; 0 = nothing is forgotten."""
     return 0.0 if math.isinf(half_life) else math.log(2) / half_life
+
+
+def in_32_bits(value: float) -> float:
+    """Return a key without its last 21 bits, to the nearest (Veltkamp)."""
+    scaled = value * 2097153.0
+    return scaled - (scaled - value) if math.isfinite(scaled) else value
