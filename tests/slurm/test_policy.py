@@ -302,3 +302,17 @@ def test_whose_jobs_a_partition_takes(tmp_path: Path, more: str, reasons: list[s
     out = wt.simulate(jobs, policy="slurm", slurm_conf=str(tmp_path))
     found = [reason and f"Slurm never starts it: {reason}" for reason in reasons]
     assert out.table["reason"].to_pylist() == found
+
+
+@pytest.mark.parametrize("limits", [[1, None, None], [None, None, 1], [0, 1, 2]])
+def test_the_limit_of_an_array_may_stand_at_any_of_its_tasks(limits: list[int | None]) -> None:
+    jobs = {
+        "job_id": ["7_0", "7_1", "7_2"],
+        "submit_time": [0] * 3,
+        "duration": [10] * 3,
+        "estimate": [60] * 3,
+        "num_gpus": [1] * 3,
+        "array_limit": limits,
+    }
+    out = wt.simulate(jobs, "4x4", "slurm")
+    assert out.table["start_time"].to_pylist() == [1, 12, 23]

@@ -245,12 +245,13 @@ class SlurmTables:
             "kill_wait": site.settings.kill_wait,
             "over_time_limit": site.settings.over_time_limit or 0,
         }
-        per_array = {r.array: r.array_limit for r in self.requests}
+        by_limit = sorted(self.requests, key=lambda r: r.array_limit, reverse=True)
+        least = {r.array: r.array_limit for r in by_limit if r.array_limit > 0}
         tables = {
             "part_nodes": [[n.name in part.nodes for n in site.nodes] for part in site.partitions],
             "part_tier": [part.tier for part in site.partitions],
             "masks": self._mask_rows,
-            "array_limit": [per_array[name] for name in self.arrays],
+            "array_limit": [least.get(name, 0) for name in self.arrays],
             **self.hold_tables(site.reservations),
         }
         self.stays = kernel.SlurmStays(len(self.requests))
