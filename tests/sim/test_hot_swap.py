@@ -45,6 +45,28 @@ def test_one_node_is_replaced_and_the_other_kept(engine: str, policy: str) -> No
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("begins", [0, 10, 30])
+def test_a_node_that_drains_is_kept(engine: str, begins: int) -> None:
+    """Node 1 is for nobody else from some time on; who runs there runs on, also after a swap."""
+    drained = {"nodes": [1], "start": 30, "end": 900, "drain_before": 30 - begins}
+    jobs = {"duration": [100], "num_gpus": [8]}
+    out = fly(jobs, engine, disruptions={**FAILS, "maintenance": [drained]})
+    assert stays(out) == (
+        [(0, 30, [0, 1]), (30, 115, [2, 1])] if begins else [(0, 30, [0, 2]), (30, 115, [3, 2])]
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nodes_that_fail_at_one_instant_fail_together(engine: str) -> None:
+    """Told one by one, too: the gang lost both of its nodes, once, and is launched anew."""
+    both = [{"time": 30, "node": node, "until": 90} for node in (0, 1)]
+    jobs = {"duration": [100], "num_gpus": [8]}
+    out = fly(jobs, engine, disruptions={**FAILS, "node_failures": both})
+    assert stays(out) == [(0, 30, [0, 1]), (30, 115, [2, 3])]
+    assert out.table["num_failures"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_without_a_node_to_take_it_waits(engine: str) -> None:
     """Node 2 has another job until 40, nodes 3 and 4 are of another type; node 0 is back at 90."""
     cluster = wt.ClusterSpec((wt.NodeType(3, 4, "A"), wt.NodeType(2, 4, "B")))

@@ -109,8 +109,12 @@ class OnKernel:
     def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
         """Return the units free on a node without a job, and whether it could run elsewhere."""
         tables, access = self.tables, self.run.access_of(job)
-        free, kind = self.free.twin(), tables.kind_of(job)
-        free.give_pairs(kind, self.where(job))
+        free, kind, where = self.free.twin(), tables.kind_of(job), self.where(job)
+        free.give_pairs(kind, where)
+        own = {node for node, _ in where}
+        for node, group in free.held():
+            if node in own:  # it runs on where nobody else may start
+                free.restore_node(node, group)
 
         def fits(where: Where) -> bool:
             return bool(free.fits_pairs(kind, where, access)) and bool(tables.affords(job, where))

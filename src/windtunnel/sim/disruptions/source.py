@@ -76,6 +76,8 @@ class Outages:
         #: Silent errors: stream (by id) -> job -> its work left by its last good checkpoint, s.
         self._erred: dict[int, dict[int, float]] = {}
         self._speeds: dict[int, list[float]] = {}
+        #: When something failed last, s, and all that failed then.
+        self._failing: tuple[float, set[int]] = (-math.inf, set())
         self._standby = Standby(run, plan.standby)
         for job in np.flatnonzero(plan.hazard).tolist():
             run.fail_at(job, self._draw(job))
@@ -156,6 +158,10 @@ class Outages:
                 self._slow(hold, stream.model.speed, begins=True)
             else:
                 self._standby.take_out(hold)
+                if not hold.planned:
+                    since, others = self._failing
+                    places = {place for place, _ in hold.places}
+                    self._failing = now, places | (others if since == now else set())
             if stream is not None:
                 if not is_slow:
                     self._find(stream, hold, now)
@@ -207,7 +213,7 @@ class Outages:
         for job in self._victims(hold):
             where = None
             if self.plan.spares is not None and not hold.planned:
-                where = self.plan.spares.place(self.run, job, {node for node, _ in hold.places})
+                where = self.plan.spares.place(self.run, job, self._failing[1])
             self._interrupt(job, now, loses=not saves, ends=ends, cause=hold.cause, where=where)
 
     def _victims(self, hold: Hold) -> list[int]:

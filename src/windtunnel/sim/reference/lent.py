@@ -146,6 +146,9 @@ class Lent(State):
         place = self.running[job].place
         free = self.free.copy()
         free.give(place.where, place.demand)
+        for node, _ in place.where:  # it runs on where nobody else may start
+            for group in free.withheld.get(node, ()):
+                free.restore(node, group)
         shown = self.opened(free, job)
 
         def fits(where: Where) -> bool:
