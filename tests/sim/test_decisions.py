@@ -235,6 +235,12 @@ def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
     yield "start a"
 
 
+def undoes_work(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job) for job in queue.startable)
+    if now == 2:
+        yield wt.Preempt(cluster.running[0], loses=True)
+
+
 NO_FIT = "starts a job where it does not fit: "
 HALF = "; 2 of 4 GPUs are free (by node: 2 on 1)"
 ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
@@ -256,6 +262,7 @@ ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
         (starts_beyond_the_nodes, 0, "a", f"{NO_FIT}there is no node 2; the nodes are 0 to 1{ALL}"),
         (starts_below_the_nodes, 0, "a", f"{NO_FIT}there is no node -1; the nodes are 0 to 1{ALL}"),
         (preempts_a_waiting_job, 0, "a", "preempts a job that does not run"),
+        (undoes_work, 2, "a", "lets a job lose work; only a policy with loses=True may"),
         (starts_a_finished_job, 6, "a", "names a job that is neither waiting nor running"),
         (starts_a_number, 0, None, "names a job that is neither waiting nor running"),
         (
@@ -266,11 +273,12 @@ ALL = "; 4 of 4 GPUs are free (by node: 2 on 0, 2 on 1)"
         ),
     ],
 )
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_impossible_decisions_name_the_time_and_the_job(
-    decide: Callable[..., Any], time: float, job: str | None, message: str
+    decide: Callable[..., Any], time: float, job: str | None, message: str, engine: str
 ) -> None:
     with pytest.raises(wt.PolicyError, match=re.escape(message)) as error:
-        wt.simulate(JOBS, "2x2", decide)
+        wt.simulate(JOBS, "2x2", decide, engine=engine)
     assert (error.value.policy, error.value.time) == (decide.__name__, time)
     assert error.value.job == job
     who = "" if job is None else f", job {job!r}"

@@ -170,6 +170,23 @@ def test_a_reservation_is_for_its_users(queueing: str) -> None:
     assert times(out) == [(0, 20), (20, 30), (late, late + 10)]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_job_belongs_by_any_of_the_three_lists(engine: str) -> None:
+    """Of four alike jobs one is the user's, one the virtual cluster's, one the job named itself."""
+    jobs = {
+        "job_id": ["a", "b", "c", "d"],
+        "submit_time": [0] * 4,
+        "duration": [10] * 4,
+        "num_gpus": [1] * 4,
+        "user": ["ann", "bob", "bob", "bob"],
+        "vc": ["x", "y", "x", "x"],
+    }
+    held = Reservation(start=0, end=50, nodes=(0,), users=("ann",), vcs=("y",), jobs=("c", "a"))
+    other = Reservation(start=50, end=60, nodes=(0,), users=("bob",))
+    out = fly(jobs, "1x4", queueing="skip", reservations=[held, other], engine=engine)
+    assert times(out) == [(0, 10), (0, 10), (0, 10), (50, 60)]
+
+
 def test_reservations_for_nobody_are_noted() -> None:
     jobs = ONE | {"job_id": ["7"], "user": ["ann"]}
     held = Reservation(start=5, end=50, nodes=(1,), users=("ann", "anne"), vcs=("nlp",))

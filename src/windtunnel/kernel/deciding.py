@@ -285,6 +285,8 @@ class Deciding:
     def preempt(self, view: object, loses: bool, ends: bool) -> None:
         """Stop a running job; it waits again, or that was its end."""
         job: cython.int = self.running(view, "preempts")
+        if loses:
+            self.driver.check_loses(view)
         self.state.preempt(job, loses)
         if ends:
             self.state.fail(job)

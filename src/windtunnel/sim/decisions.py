@@ -188,6 +188,16 @@ class Decisions:
         rate = work.requested.iteration_time / option.iteration_time
         self.deciding.resize(view, option, self.kind_of(job, option), rate, where)
 
+    def check_loses(self, view: Any) -> None:
+        """Check that jobs that the policy stops may lose work: otherwise the run counts none.
+
+        Raises:
+            PolicyError: it does not say so.
+        """
+        if not self.policy.loses:
+            message = "lets a job lose work; only a policy with loses=True may"
+            raise self.impossible(message, view)
+
     # Where.
 
     def gpus(self, num_gpus: Any) -> float:

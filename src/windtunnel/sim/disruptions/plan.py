@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -227,16 +227,22 @@ def _standby(disruptions: Disruptions, site: Site) -> Places:
 
 def _access(disruptions: Disruptions, problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return the reservations that each flown job may use, numbered from 1."""
-    jobs, rows = problem.jobs, problem.rows.tolist()
-    groups: list[tuple[int, ...]] = [()] * len(rows)
-    for index, held in enumerate(disruptions.reservations):
-        if not (held.users or held.vcs or held.jobs):
-            continue
-        lists = ((jobs.user, held.users), (jobs.vc, held.vcs), (jobs.job_id, held.jobs))
-        for job, row in enumerate(rows):
-            if any(column[row] in names for column, names in lists):
-                groups[job] = (*groups[job], index + 1)
-    return tuple(groups)
+    jobs, rows = problem.jobs, problem.rows
+    named: list[dict[str | None, list[int]]] = [{}, {}, {}]
+    for number, held in enumerate(disruptions.reservations, start=1):
+        for numbers, names in zip(named, (held.users, held.vcs, held.jobs), strict=True):
+            for name in names:
+                numbers.setdefault(name, []).append(number)
+    # By user, virtual cluster and, if a reservation names it, job: few, though there are many jobs.
+    sets: dict[tuple[Any, ...], tuple[int, ...]] = {}
+    access = []
+    for names in zip(jobs.user[rows], jobs.vc[rows], jobs.job_id[rows], strict=True):
+        key = *names[:2], names[2] if names[2] in named[2] else None
+        if key not in sets:
+            lists = [of.get(name, ()) for of, name in zip(named, key, strict=True)]
+            sets[key] = tuple(sorted({number for numbers in lists for number in numbers}))
+        access.append(sets[key])
+    return tuple(access)
 
 
 def _unused(disruptions: Disruptions, problem: Problem) -> list[str]:

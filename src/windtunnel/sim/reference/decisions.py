@@ -99,6 +99,8 @@ class Deciding(Decisions):
                 self.start(decision.job, decision.where, decision.rate, decision.beside)
             elif isinstance(decision, Preempt):
                 job = self.running(decision.job, "preempts")
+                if decision.loses:
+                    self.check_loses(decision.job)
                 if self.state.recorder is not None:
                     self.state.recorder.preempted(job)
                 self.state.preempt(job, loses=decision.loses, ends=decision.ends)
