@@ -87,15 +87,13 @@ class Whims(wt.Policy):
             if cluster.fit(job) is not None:
                 yield wt.Start(job, rate=chance.choice((1.0, 1.0, 0.5)))
                 continue
-            places = [cluster.where(other) for other in cluster.running]
             same = [
                 other
                 for other in cluster.running
                 if self.shares
-                and 0 < other.num_gpus == job.num_gpus
-                and other.gpu_type == job.gpu_type
+                and other.num_gpus > 0
                 and other.user == job.user
-                and places.count(cluster.where(other)) == 1
+                and cluster.may_share(job, other)
             ]
             if same and chance.random() < 0.3:
                 yield wt.Start(job, beside=same[0], rate=0.5)

@@ -380,14 +380,19 @@ def _nobody_starts_where_nobody_may(run: Observed) -> None:
     if run.as_pool:
         return
     users = run.column("user")
+    swaps = given.get("on_failure") == "swap"
+    before = {(stay["row"], stay["end"]): stay["parts"] for stay in run.stays if swaps}
     for stay in run.stays:
         user = users[stay["row"]]
+        kept = {part[0] for part in before.get((stay["row"], stay["start"]), ())}
         for node, begin, end, allowed, kills in closed:
             if user in allowed or node not in [part[0] for part in stay["parts"]]:
                 continue
             # One event at a time, decisions of the instant come before the hold begins.
             early = stay["start"] == begin and run.options.get("events", "batch") != "batch"
-            assert early or not begin <= stay["start"] < end
+            # A gang of which a failed node is replaced stays on the others.
+            stays_on = node in kept and begin <= stay["start"]
+            assert early or stays_on or not begin <= stay["start"] < end
             if kills and stay["end"] > stay["start"]:
                 assert not (stay["start"] < begin < stay["end"])
 

@@ -538,3 +538,28 @@ def test_a_number_of_gpus_that_is_not_the_jobs_is_refused(gpus: float, engine: s
 
     with pytest.raises(wt.PolicyError, match=r"at t=0 s, job '0': starts a job where it does not"):
         wt.simulate(SHARES, "2x4", wrong, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(("user", "may"), [("a", True), ("b", False)])
+def test_beside_another_only_where_a_job_may_start(user: str, may: bool, engine: str) -> None:  # noqa: FBT001 - a case
+    """Node 0 is reserved while its first job runs on; who does not belong may not join it."""
+    jobs = {"submit_time": [0, 4], "duration": [10, 5], "num_gpus": [1, 1], "user": ["c", user]}
+    held = {"nodes": [0], "start": 2, "end": 30, "users": ["a"]}
+    seen = []
+
+    def beside(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        for job in queue:
+            other = cluster.running[0] if cluster.running else None
+            seen.append(other is not None and cluster.may_share(job, other))
+            yield wt.Start(job, beside=other)
+
+    def fly() -> wt.Outcome:
+        return wt.simulate(jobs, "1x2", beside, engine=engine, disruptions={"reservations": [held]})
+
+    if may:
+        assert fly().table["start_time"].to_pylist() == [0, 4]
+    else:
+        with pytest.raises(wt.PolicyError, match="beside one on a node where it may not start now"):
+            fly()
+    assert seen == [False, may]

@@ -159,8 +159,16 @@ class Driver(Decisions):
 
     def opened(self, free: Any, job: int) -> Any:
         """Return a free state with a job's reservations open to it."""
-        groups = () if self.run.plan is None else self.run.plan.access[job]
+        groups = self._groups(job)
         return free.opened(groups) if groups else free
+
+    def closed_to(self, job: int) -> set[int]:
+        """Return the nodes on which a job may not start, though others may run there."""
+        groups = self._groups(job)
+        return {node for node, group in self.free.held() if group not in groups}
+
+    def _groups(self, job: int) -> tuple[int, ...]:
+        return () if self.run.plan is None else self.run.plan.access[job]
 
     @property
     def differs_by_node(self) -> bool:

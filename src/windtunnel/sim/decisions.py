@@ -104,6 +104,10 @@ class Decisions:
         """Return a free state with a job's reservations open to it."""
         raise NotImplementedError
 
+    def closed_to(self, job: int) -> set[int]:
+        """Return the nodes on which a job may not start, though others may run there."""
+        raise NotImplementedError
+
     def grants_on(
         self, free: Any, kind: Any, node: int, tasks: int, first: int
     ) -> Sequence[int] | None:
@@ -396,9 +400,12 @@ class Decisions:
         """Return why a job may not share the GPUs of a running one; empty if it may."""
         if self.works is not None:
             return "another in an elastic run"
+        place = self.state.where(other)
         message = why_not_beside(
-            self.problem, job, other, self.state.where(other), shares=shares, says=where is not None
+            self.problem, job, other, place, shares=shares, says=where is not None
         )
+        if not (message or self.problem.is_pool) and self.closed_to(job) & {n for n, _ in place}:
+            message = "one on a node where it may not start now"
         if not message and not self.deciding.affords_beside(job, other):
             message = "one where there is too little power for both"
         if not message and not self.deciding.allows_beside(job, other):

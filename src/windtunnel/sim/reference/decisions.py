@@ -288,6 +288,11 @@ class Deciding(Decisions):
         """Return a free state with a job's reservations open to it."""
         return self.state.opened(free, job)
 
+    def closed_to(self, job: int) -> set[int]:
+        """Return the nodes on which a job may not start, though others may run there."""
+        groups, free = self.state.access[job], self.state.free
+        return {n for n, held in free.withheld.items() if any(g not in groups for g in held)}
+
     @property
     def differs_by_node(self) -> bool:
         """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
