@@ -199,6 +199,27 @@ def test_what_cannot_be_known_is_refused() -> None:
     run = wt.simulate(JOBS, mixed, "fifo", placement="pool")
     with pytest.raises(SpecError, match="several GPU types"):
         account(run, MODEL)
+    alike = {"gpus": {"default": {"idle_w": 10, "active_w": 100}}}
+    limits = [{"gpu_type": "A", "limit_w": [90], "power_w": [80], "speed": [1.0]}]
+    with pytest.raises(SpecError, match="several GPU types"):
+        account(run, PowerModel.from_mapping({**alike, "limits": limits}))
+
+
+def test_energy_by_type_where_a_pool_does_not_tell_the_type() -> None:
+    jobs = {
+        "submit_time": [0, 0],
+        "duration": [10, 10],
+        "num_gpus": [3, 1],
+        "gpu_type": [None, "B"],
+    }
+    mixed = wt.ClusterSpec((wt.NodeType(1, 4, "A"), wt.NodeType(1, 2, "B")))
+    model = PowerModel.from_mapping({"gpus": {"default": {"idle_w": 10, "active_w": 100}}})
+    book = account(wt.simulate(jobs, mixed, "fifo", placement="pool"), model)
+    assert book.by_type().to_pydict() == {
+        "gpu_type": ["A", "B", "(any)"],
+        "jobs_j": [0, 1000, 3000],
+        "idle_j": [None, None, 200],
+    }
 
 
 @pytest.mark.slow

@@ -124,6 +124,31 @@ def test_a_falling_cap_stops_the_newest() -> None:
     assert run.flight.power.capped_time == 30
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_time_at_the_cap_by_hand(engine: str) -> None:
+    # Power for three GPUs of four. From 2 to 30 the job of two lacks power alone; also once the
+    # short one, which comes before it, has started at 6; not at 12, when another has its GPUs.
+    jobs = {
+        "submit_time": [0, 2, 6, 12],
+        "duration": [30, 20, 3, 1],
+        "num_gpus": [1, 2, 1, 2],
+        "workload": ["big", None, None, "none"],
+    }
+    model = {**PLAIN, "workloads": {"big": 1.5, "none": 0.0}}
+    given: dict[str, Any] = {"power": model, "power_cap": 300, "engine": engine}
+    run = wt.simulate(jobs, "pool:4", "sjf", **given)
+    assert run.table["start_time"].to_pylist() == [0, 30, 6, 12]
+    assert run.flight.power is not None
+    assert run.flight.power.capped_time == 27
+    # One of three GPUs lacks power from 2 to the horizon, in its turn also as another starts at 3.
+    jobs = {"submit_time": [0, 2, 3], "duration": [30, 9, 1], "num_gpus": [1, 3, 1]}
+    jobs |= {"workload": ["big", None, "none"]}  # type: ignore[dict-item]
+    given |= {"queueing": "skip", "until": 20}
+    run = wt.simulate(jobs, "pool:4", "fifo", **given)
+    assert run.flight.power is not None
+    assert run.flight.power.capped_time == 18
+
+
 def test_the_queue_order_has_the_say_over_power() -> None:
     # Shortest remaining first, power for one: the short job takes it over.
     jobs = {"submit_time": [0, 10], "duration": [100, 20], "num_gpus": [1, 1]}

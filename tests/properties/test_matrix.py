@@ -6,6 +6,7 @@ The table is that of docs/reference/semantics.md (`matrix_table`), the runs are 
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
@@ -263,6 +264,23 @@ DIFFERED = {
         ("closed loop", "completions first", "decision interval", "job failures"),
         91969,
     ),
+    "a gang goes to GPUs that draw less if fewer give way": Cell(
+        "las", "skip", "spread", ("node failures", "uniform power limits", "horizon"), 4981
+    ),
+    "the cap changes at an instant at which decisions come before it": Cell(
+        *("fifo", "easy_sjbf", "best_fit"),
+        ("optimised power limits", "submissions first", "pooled GPUs"),
+        4787,
+    ),
+    "the head of a strict queue lacks power, and another has started before it": Cell(
+        "sjf", "strict", "no nodes", ("power cap",), 117
+    ),
+    "jobs behind EASY's head lack power, and others of them start": Cell(
+        "fifo", "easy_sjbf", "best_fit", ("reservations", "power cap"), 614
+    ),
+    "jobs that are held up behind EASY's head lack power": Cell(
+        "las", "easy", "pool", ("job failures", "optimised power limits", "quotas that block"), 2180
+    ),
 }
 
 
@@ -278,6 +296,11 @@ def _engines_agree(cell: Cell) -> None:
     for name in SAME:
         same = np.array_equal(getattr(here, name), getattr(there, name), equal_nan=True)
         assert same, f"{name} differs: {cell}"
+    if here.power is not None:
+        for of in fields(here.power):
+            one, other = (np.asarray(getattr(flight.power, of.name)) for flight in (here, there))
+            same = np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+            assert same, f"power.{of.name} differs: {cell}"
 
 
 def _fly(cells: Iterable[Cell]) -> None:

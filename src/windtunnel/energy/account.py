@@ -19,7 +19,7 @@ from windtunnel.energy.intensity import J_PER_KWH, Series
 from windtunnel.energy.power_pieces import Levels, pieces
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.sim.metrics import NONE, horizon
-from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
+from windtunnel.sim.observe.allocation import ANY, gpus_of, held_by_type, type_labels
 from windtunnel.sim.observe.groups import job_groups, labelled
 from windtunnel.sim.timeline import held_over_time, steps
 
@@ -126,22 +126,28 @@ class Account:
 
         Returns:
             A row a type of the cluster, in its order: ``gpu_type`` (``(none)`` where the cluster
-            tells no types apart), ``jobs_j`` and ``idle_j`` of its GPUs.
+            tells no types apart), ``jobs_j`` and ``idle_j`` of its GPUs. Where a pool does not tell
+            which type jobs were given, what they draw stands under ``(any)``, and so does all that
+            is idle: ``idle_j`` of each type is null then.
         """
         labels = type_labels(self.outcome)
         gpus, start, end, each, idle, _, code = self._held_by_type
         held = gpus * (end - start)
         count = len(labels)
+        if (code == count).any():
+            jobs_j = np.bincount(code, held * each, minlength=count + 1)
+            idle_j: list[float | None] = [*[None] * count, self.summary()["idle_j"]]
+            return pa.table({"gpu_type": [*labels, ANY], "jobs_j": jobs_j, "idle_j": idle_j})
         jobs_j = np.bincount(code, held * each, minlength=count)
         first, last = self.span
         sizes = np.array([gpus_of(self.outcome, label) for label in labels])
         idle_w = np.array([draw.idle_w for draw in self._draws])
-        idle_j = sizes * idle_w * (last - first)
-        idle_j -= np.bincount(code, held * idle, minlength=count)
+        by_type = sizes * idle_w * (last - first)
+        by_type -= np.bincount(code, held * idle, minlength=count)
         node, asleep, woken = self.asleep
         slept = self._idle_by_node[node] * (woken - asleep)
-        idle_j -= np.bincount(self._types_of_nodes[node], slept, minlength=count)
-        return pa.table({"gpu_type": labels, "jobs_j": jobs_j, "idle_j": idle_j})
+        by_type -= np.bincount(self._types_of_nodes[node], slept, minlength=count)
+        return pa.table({"gpu_type": labels, "jobs_j": jobs_j, "idle_j": by_type})
 
     @cached_property
     def power(self) -> pa.Table:
@@ -272,35 +278,35 @@ class Account:
 
     @cached_property
     def _held_by_type(self) -> tuple[np.ndarray, ...]:
-        """What `_held` tells, then each entry's GPU type, an index."""
+        """What `_held` tells, then each entry's GPU type, an index; one more where not known."""
         flight = self.outcome.flight
         draws = self._draws
         stay, code, gpus = held_by_type(self.outcome, type_labels(self.outcome))
-        if (code == len(draws)).any():
-            if len(set(draws)) > 1:
-                message = (
-                    "a pool of several GPU types does not tell which a job was given; expected "
-                    "the same watts for all of them, or a cluster of nodes"
-                )
-                raise SpecError("power.gpus", message)
-            code = np.minimum(code, len(draws) - 1)
+        kinds, table = self._tables
+        unlike = len(set(draws)) > 1 or any(rows != table[0] for rows in table)
+        if unlike and (code == len(draws)).any():
+            message = (
+                "a pool of several GPU types does not tell which a job was given; expected "
+                "the same watts for all of them, or a cluster of nodes"
+            )
+            raise SpecError("power.gpus", message)
         entry, start, end, gpus = held_over_time(self.outcome, stay, gpus)
         stay, code = stay[entry], code[entry]
         last = horizon(self.outcome)[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
         entry, start, end, level = pieces(flight.power, stay, start, end)
         code, gpus, job = code[entry], gpus[entry], flight.segment_job[stay[entry]]
-        idle = np.array([draw.idle_w for draw in draws])[code]
-        kinds, table = self._tables
+        alike = np.minimum(code, len(draws) - 1)  # of an unknown type: all draw the same
+        idle = np.array([draw.idle_w for draw in draws])[alike]
         # A job over several types has one level; a type with fewer limits is at its last.
         depth = np.array([[len(rows) for rows in of_type] for of_type in table])
         kind = kinds[job]
-        level = np.minimum(level, depth[code, kind] - 1)
+        level = np.minimum(level, depth[alike, kind] - 1)
         watts = np.zeros((*depth.shape, int(depth.max())))
         for t, of_type in enumerate(table):
             for k, rows in enumerate(of_type):
                 watts[t, k, : len(rows)] = rows
-        return gpus, start, end, watts[code, kind, level], idle, job, code
+        return gpus, start, end, watts[alike, kind, level], idle, job, code
 
     @cached_property
     def _tables(self) -> tuple[np.ndarray, list[list[list[float]]]]:

@@ -23,14 +23,15 @@ _INSTANT = 1e-6
 def governed(book: Account) -> dict[str, float | int | None]:
     """Return what policies of power did.
 
-    Keys: ``capped_time`` (s in which some job waited for power alone), ``num_cuts`` (times a job
-    was stopped because the cap fell), ``limited_gpu_time`` (GPU-seconds that power limits, and
-    slow-downs if the run has a model of them, cost; null without limits); ``num_shifted`` (jobs
-    held after their submission), ``avg_shift`` (s, over those), ``num_late`` (jobs to be shifted
-    that ended after their deadline, or had not ended at it when the run was cut), ``num_pauses``
-    (stops to go on at a better time); ``num_wakes`` (nodes that were woken), ``node_time_asleep``
-    (node-seconds) and ``slept_j`` (J that the sleeping nodes would have drawn idle, PUE included,
-    less what they drew asleep). All null for a run without such policies.
+    Keys: ``capped_time`` (s in which some job whose turn it was waited for power alone, up to the
+    horizon), ``num_cuts`` (times a job was stopped because the cap fell), ``limited_gpu_time``
+    (GPU-seconds that power limits, and slow-downs if the run has a model of them, cost; null
+    without limits); ``num_shifted`` (jobs held after their submission), ``avg_shift`` (s, over
+    those), ``num_late`` (jobs to be shifted that ended after their deadline, or had not ended at it
+    when the run was cut), ``num_pauses`` (stops to go on at a better time); ``num_wakes`` (nodes
+    that were woken), ``node_time_asleep`` (node-seconds) and ``slept_j`` (J that the sleeping nodes
+    would have drawn idle, PUE included, less what they drew asleep). All null for a run without
+    such policies.
 
     Args:
         book: the run's energy.

@@ -22,7 +22,7 @@ class Admission:
         is_plain: nothing but places decides.
         plans: jobs are not started where a planned hold would come before their planned stop.
         kind: as what the last job that fits is to be taken.
-        capped: somebody was refused for power alone since this was last set to False.
+        capped: somebody was refused for power alone at this decision.
         by_job: the last refusal holds for that job alone, and not for all of its line.
         lacks_power: the last refusal was for power alone.
         narrow: Python's (kind, set of GPU types as bits) -> kind bound to these.
@@ -48,6 +48,13 @@ class Admission:
         self.is_plain = is_plain
         self.plans = plans
         self.narrow = narrow
+
+    @compiled
+    def begin(self) -> cython.void:
+        """Begin a decision: who lacked power alone at the last one is looked at again."""
+        if self.capped:
+            self.free.version += 1
+        self.capped = False
 
     @compiled
     def fit(self, job: cython.int) -> cython.bint:

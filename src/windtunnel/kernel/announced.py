@@ -26,6 +26,7 @@ class Announced:
         next: the first that lies ahead.
         num_rows: changes of the power cap that have been looked up, at ``row_time`` to ``row_cap``.
         next_row: the first of them that lies ahead.
+        cap_w: the cap from the last row that does not, W; -1 = it has not changed yet.
         num_asleep: nodes that are not awake: those that were called, then those that sleep.
         raised: what Python has raised that the loop asked about caps and GPU types.
         calls: goes up whenever other nodes are, or are ready at other times.
@@ -47,6 +48,7 @@ class Announced:
     sleep_group: cython.int
     num_rows: cython.int
     next_row: cython.int
+    cap_w: cython.double
     row_time: cython.double[::1]
     row_cap: cython.double[::1]
     period: cython.double
@@ -76,6 +78,7 @@ class Announced:
         self.taken = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         self.peak = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         self.period = ENDLESS
+        self.cap_w = -1.0
         self.row_time = self.row_cap = numpy.zeros(0)
         self.announce([])
 
@@ -167,7 +170,7 @@ class Announced:
         """Forget what is over.
 
         Args:
-            now: s; the cap that holds is known.
+            now: s; which cap holds is known then, though the source may have yet to say so.
             happened: up to when the planned changes of capacity have happened, s.
         """
         while self.next < self.count and self.time[self.next] <= happened:
@@ -178,6 +181,7 @@ class Announced:
             with cython.gil:
                 self._look_up_rows(now)
         while self.next_row < self.num_rows and self.row_time[self.next_row] <= now:
+            self.cap_w = self.row_cap[self.next_row]
             self.next_row += 1
 
     @compiled

@@ -90,7 +90,6 @@ class ConservativeRule(PreemptingRule):
     seen_changes: cython.longlong
     seen_calls: cython.longlong
     refused: cython.longlong[::1]
-    lacked: cython.char[::1]
 
     def __init__(
         self,
@@ -126,14 +125,12 @@ class ConservativeRule(PreemptingRule):
         self.lossy = numpy.zeros(max(num_nodes, 1), dtype=numpy.int8)
         lines = max(self.lines.num_lines, 1) if state.has_power else 1
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
-        self.lacked = numpy.zeros(lines, dtype=numpy.int8)
 
     @compiled
     def decide(self) -> cython.void:
         """Promise, and start what was promised for now."""
         changes: cython.longlong = self.free.changes
         if self.state.has_power:
-            self.admission.capped = False
             self.search.know_cap()
         if self.preempts:
             self.preemption.walk(False)
@@ -603,11 +600,12 @@ class ConservativeRule(PreemptingRule):
     def _note_capped(self, job: cython.int) -> cython.void:
         """Note whether a job would start now if there were more power."""
         line: cython.int = self.lines.line_of[job]
-        if self.refused[line] == self.free.version:
-            self.admission.capped = self.admission.capped or self.lacked[line]
-        elif not self.admission.fit(job) and not self.admission.by_job:
+        if (
+            self.refused[line] != self.free.version
+            and not self.admission.fit(job)
+            and not self.admission.by_job
+        ):
             self.refused[line] = self.free.version
-            self.lacked[line] = self.admission.lacks_power
 
     @compiled
     def _set_alarm(self) -> cython.void:

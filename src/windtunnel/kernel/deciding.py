@@ -107,7 +107,7 @@ class Deciding:
     def _ask(self, ask: object) -> None:
         self.asked.look_again()
         self.search.forget()
-        self.search.admission.capped = False
+        self.search.admission.begin()
         if self.state.tells:
             self.views.tell(self.policy)
         self._refuse_idling()

@@ -62,7 +62,6 @@ class EasyRule(PreemptingRule):
     by_device: cython.bint
     held: Pairs
     announced: Announced
-    version: cython.longlong
     stamp: cython.longlong
     refused: cython.longlong[::1]
     long_refused: cython.longlong[::1]
@@ -103,12 +102,8 @@ class EasyRule(PreemptingRule):
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""
-        if self.version != self.free.version:
-            self.version = self.free.version
-            self.admission.capped = False
         self.is_held_up = False
         if self.preempts:
-            self._forget()
             self.head = self.preemption.walk(False)
         else:
             self._start_in_order()
@@ -155,14 +150,6 @@ class EasyRule(PreemptingRule):
             else:
                 self.lines.close(line)
 
-    @compiled
-    def _forget(self) -> cython.void:
-        """Let who is capped be found anew, with a preemptive policy."""
-        self.admission.capped = False
-        if self.state.has_power:
-            for line in range(self.lines.num_lines):
-                self.refused[line] = -1
-
     # The queue.
 
     @compiled
@@ -178,7 +165,21 @@ class EasyRule(PreemptingRule):
 
     @compiled
     def _is_worth_it(self) -> cython.bint:
-        """Return whether any job but the head may fit now."""
+        """Return whether any job but the head may fit now.
+
+        Where somebody does, or jobs may be held up, who lacks power alone is looked at in turn.
+        """
+        capped: cython.bint = self.admission.capped
+        fits: cython.bint = self._may_any_fit()
+        if self.admission.capped and not capped and (fits or self.admission.blocks()):
+            self.admission.capped = False
+            for top in range(self.lines.num_tops):
+                self.refused[self.lines.tops[top]] = -1
+            return True
+        return fits
+
+    @compiled
+    def _may_any_fit(self) -> cython.bint:
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             if self.refused[line] != self.free.version and (
@@ -209,7 +210,9 @@ class EasyRule(PreemptingRule):
         change: cython.int = self.announced.next
         woken: cython.int = 0
         row: cython.int = self.announced.next_row
-        cap_w: cython.double = self.state.cap_w
+        cap_w: cython.double = self.announced.cap_w
+        if cap_w < 0.0:
+            cap_w = self.state.cap_w
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
         is_now: cython.bint = self.preempts and self._release_below(head)
         self.last_end = self._last_end() if self.state.has_power else self.state.now

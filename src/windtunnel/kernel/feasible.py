@@ -391,7 +391,7 @@ class Feasible(Preemption):
             self.needed = self.prospects.count_needed(job, key, self.stamp, is_counted)
             if self.needed == 0:
                 return False
-        if not (is_counted and self._is_about_places()) and not self._would_fit(job):
+        if not (is_counted and self._is_about_places()) and not self._may_fit(job):
             return False
         if not self._give_until_fit(job):
             return False
@@ -413,8 +413,13 @@ class Feasible(Preemption):
         return self.state.units[job] > self.free.total + self.ranks.units - self.ranks.passed
 
     @compiled
-    def _would_fit(self, job: cython.int) -> cython.bint:
-        """Return whether a job fits with all gone that are ranked below it and may give way."""
+    def _may_fit(self, job: cython.int) -> cython.bint:
+        """Return whether a job fits with all gone that are ranked below it and may give way.
+
+        True, too, where GPU types may draw unlike watts: if more are gone it may go to dearer ones.
+        """
+        if self.state.has_power and self.state.power.choices.num_types > 1:
+            return True
         self.given.count = 0
         self.in_turn.begin(job)
         victim = self.in_turn.next()

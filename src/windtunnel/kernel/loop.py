@@ -90,7 +90,7 @@ class Simulation:
         asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
         gave_up: nobody who waits will ever be started, as far as can be known.
         is_asked: Python has been asked at this instant whether the run goes on; it does.
-        capped_before: ``time_capped`` before this instant.
+        before, capped_before: the clock, s, and ``time_capped`` before this instant.
         num_idle, num_quiet: instants in a row, up to now, at which nobody ran or was started,
             though somebody waits; at the quiet ones nothing else was certain to come.
         time_capped: s in which somebody waited for power alone.
@@ -132,6 +132,7 @@ class Simulation:
     settles: cython.bint
     asks_idle: cython.bint
     is_asked: cython.bint
+    before: cython.double
     capped_before: cython.double
     patience: cython.double
     num_idle: cython.int
@@ -404,6 +405,7 @@ class Simulation:
                 self.news = False
                 if self.asks:
                     return LOOP_DECIDE
+                self.rule.admission.begin()
                 self.rule.decide()
             if self.phase == PHASE_AFTER:
                 self.phase = self.returns
@@ -442,9 +444,8 @@ class Simulation:
         now = self._next_time()
         if now > self.until or now == ENDLESS:
             return LOOP_OVER
-        self.capped_before = self.time_capped
-        if self.state.has_power and self.rule.admission.capped and self.state.num_waiting > 0:
-            self.time_capped += now - self.state.now
+        self.before, self.capped_before = self.state.now, self.time_capped
+        self._count_capped(now)
         self.state.now = now
         self.phase = PHASE_EVENTS
         self.turn_points = self.points
@@ -560,6 +561,12 @@ class Simulation:
             self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
 
     @compiled
+    def _count_capped(self, until: cython.double) -> cython.void:
+        """Count the time from now on until then, s, if somebody waits for power alone."""
+        if self.state.has_power and self.rule.admission.capped and self.state.num_waiting > 0:
+            self.time_capped += until - self.state.now
+
+    @compiled
     def record_up(self, now: cython.double) -> cython.void:
         """Record the GPU units that are up from ``now`` on, those of reservations included."""
         units: cython.longlong = self.all_units - self.state.free.down()
@@ -644,7 +651,11 @@ class Simulation:
 
     def undo_instant(self) -> None:
         """Let the run end before this instant, at which nothing happened to anybody."""
-        self.time_capped = self.capped_before
+        self.state.now, self.time_capped = self.before, self.capped_before
+
+    def cut_at(self, until: float) -> None:
+        """Let things be as they are until the horizon, s."""
+        self._count_capped(until)
 
     def end_failed(self, job: int) -> None:
         """Let a job that waits nowhere be over: it failed."""

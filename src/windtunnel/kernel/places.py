@@ -64,7 +64,6 @@ class Search:
     admission: Admission
     class_of: cython.int[::1]
     refused_at: cython.longlong[::1]
-    lacked: cython.char[::1]
     offer: object
     offered: cython.int
     job: cython.int
@@ -77,7 +76,6 @@ class Search:
         self.state, self.free, self.admission = state, state.free, admission
         self.class_of = class_of
         self.refused_at = numpy.full(int(class_of.max(initial=0)) + 1, -1, dtype=numpy.int64)
-        self.lacked = numpy.zeros(len(self.refused_at), dtype=numpy.int8)
         self.offer = None
         self.job = self.offered = -1
         self.is_plain = False
@@ -89,12 +87,10 @@ class Search:
         """Return whether a waiting job may start now; ``free.place`` has where."""
         kind: cython.int = self.class_of[job]
         if self.refused_at[kind] == self.free.version:
-            self.admission.capped = self.admission.capped or self.lacked[kind]
             return False
         if self.admission.fit(job):
             return True
         self.refused_at[kind] = self.free.version
-        self.lacked[kind] = self.admission.lacks_power
         return False
 
     @compiled

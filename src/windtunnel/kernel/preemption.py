@@ -312,5 +312,4 @@ class PreemptiveRule(PreemptingRule):
     @compiled
     def decide(self) -> cython.void:
         """Let those run who may, and stop others for them."""
-        self.admission.capped = False
         self.preemption.walk(self.past_refused)

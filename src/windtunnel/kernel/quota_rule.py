@@ -53,7 +53,6 @@ class QuotaRule(Rule):
         is_fresh: somebody joined the queue since the last decision.
         borrows, share: whether the first job of a queue would borrow, and its queue's share then.
         refused_at: state of the cluster at which a class was refused a flavor, by class and flavor.
-        lacked: whether that was for power alone.
         refused, refused_then: whom a line was refused for, in what state of things.
         gave_way: decision in which each job was preempted.
         head, since: of each queue who waits at its head, and since when.
@@ -87,7 +86,6 @@ class QuotaRule(Rule):
     borrows: cython.char[::1]
     share: cython.double[::1]
     refused_at: cython.longlong[::1]
-    lacked: cython.char[::1]
     refused: cython.int[::1]
     refused_then: cython.longlong[::1]
     gave_way: cython.longlong[::1]
@@ -150,7 +148,6 @@ class QuotaRule(Rule):
         self.share = numpy.zeros(queues)
         classes = int(class_of.max(initial=0)) + 1
         self.refused_at = numpy.full(classes * self.accounts.flavors, -1, dtype=numpy.int64)
-        self.lacked = numpy.zeros(classes * self.accounts.flavors, dtype=numpy.int8)
         self.gave_way = numpy.full(jobs, -1, dtype=numpy.int64)
         self.timeout = order.timeout
         self.backoff, self.backoff_max = order.backoff, order.backoff_max
@@ -218,7 +215,6 @@ class QuotaRule(Rule):
     def decide(self) -> cython.void:
         """Start what may start, and stop who gives way."""
         self.decisions += 1
-        self.admission.capped = False
         self._drop_alarms()
         self._count_idling()
         self._let_back()
@@ -449,14 +445,11 @@ class QuotaRule(Rule):
         flavor: cython.int = self.flavor[index]
         place: cython.int = self.class_of[line] * self.accounts.flavors + flavor
         if self.refused_at[place] == self.free.version:
-            self.admission.capped = self.admission.capped or self.lacked[place]
             return False
         self.kind = self.kinds[index]
-        self.lacked[place] = False
         if self.kind == self.state.kind[job]:
             found = self.admission.fit(job)
             self.kind = self.admission.kind
-            self.lacked[place] = self.admission.lacks_power
         else:
             found = fits_as(self.state, self.free, job, self.kind, 0)
         if not found:

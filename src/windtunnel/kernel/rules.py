@@ -99,7 +99,6 @@ class StrictRule(Rule):
             line = self.lines.tops[0]
             job = self.lines.head(line)
             if line != self.refused or self.version != self.free.version:
-                self.admission.capped = False
                 if self.admission.fit(job):
                     self.lines.pop(line)
                     self.state.begin(job, self.admission.kind)
@@ -131,7 +130,6 @@ class SkipRule(Rule):
         """Start what may start."""
         if self.version != self.free.version or self.admission.blocks():
             self.version = self.free.version
-            self.admission.capped = False
             self.lines.reopen()
         while self.lines.num_tops > 0:
             line = self.lines.tops[0]

@@ -97,6 +97,8 @@ class Flying:
 
     def _flight(self) -> Flight:
         """Return what happened, jobs that still run cut off at the horizon."""
+        if self.run.rules.until < math.inf:
+            self.sim.cut_at(self.run.rules.until)
         self.state.close_at(self.run.rules.until)
         columns = self.run.tables.columns()
         has_rates = self.driver is not None and self.driver.deciding.rates

@@ -6,6 +6,7 @@ and the first field that differ. Which engine flew is the one thing that may dif
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +24,16 @@ PER_SEGMENT: tuple[str, ...] = ("segment_job", "segment_start", "segment_end")
 #: Where a segment's nodes begin, and fields with one value a node of a segment.
 PER_NODE: tuple[str, ...] = ("node_offset", "nodes", "node_gpus", "node_tasks", "devices")
 
+#: What is recorded of a flight besides, where there was anything to record.
+RECORDS: tuple[str, ...] = ("interruptions", "power")
+
 
 def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     """Assert that two outcomes mean exactly the same.
 
     Compared are the jobs flown, the cluster, the settings (all but ``engine``), every array of the
-    flight (dtype, shape and bits; NaN equals NaN, and -0.0 differs from 0.0), the rejections with
-    their reasons, and the notes.
+    flight (dtype, shape and bits; NaN equals NaN, and -0.0 differs from 0.0), what disruptions and
+    policies of power did, the rejections with their reasons, and the notes.
 
     Args:
         a: one outcome.
@@ -56,6 +60,8 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
         _same(f"{_job(a, row)}: reason", a.reasons.get(row), b.reasons.get(row))
     _same_segments(a, b)
     _same("scheduling_points", a.flight.scheduling_points, b.flight.scheduling_points)
+    for name in RECORDS:
+        _same_record(name, getattr(a.flight, name), getattr(b.flight, name))
     _same("notes", a.notes, b.notes)
 
 
@@ -142,6 +148,17 @@ def _same_segments(a: Outcome, b: Outcome) -> None:
             what = f"segment {segment}, {_job(a, row)}: (node, GPUs{more})"
             _same(what, _where(one, segment), _where(other, segment))
         raise AssertionError(f"flight.{name} differs: {left!r} != {right!r}")
+
+
+def _same_record(name: str, left: Any, right: Any) -> None:
+    """Compare what disruptions, or policies of power, did to a run, field by field."""
+    _same(f"flight.{name} is None", left is None, right is None)
+    for field in () if left is None else fields(left):
+        one, other = (np.asarray(getattr(record, field.name)) for record in (left, right))
+        what = f"flight.{name}.{field.name}"
+        _same(f"type of {what}", (one.dtype.kind, one.shape), (other.dtype.kind, other.shape))
+        if _differ(one, other).any():
+            _same(what, one.tolist(), other.tolist())
 
 
 def _where(flight: Any, segment: int) -> list[tuple[Any, ...]]:

@@ -96,7 +96,7 @@ class Clock:
             return
         self.pending, self._has_rung = math.inf, False
         self.points += 1
-        self.state.capped = False
+        self.state.begin_decision()
         self.state.scheduler.decide()
         self.state.at_round = False
         if self.state.recorder is not None:

@@ -57,9 +57,9 @@ class Loop:
             state.settle({} if self.limits is None else self.limits.slow)
             now = self._next_time()
             if now > until or now == math.inf:
+                self._count_capped(until)
                 return until
-            if state.capped and state.waiting:
-                self.capped_time += now - state.now
+            self._count_capped(now)
             state.now = now
             self.clock.wake(now)
             if self.events == "batch":
@@ -74,6 +74,11 @@ class Loop:
             if state.is_stopped:
                 return now
             self.clock.note_idle(now, arrived=self._have_arrived, certain=self._is_certain)
+
+    def _count_capped(self, until: float) -> None:
+        """Count the time from now on until then, s, if somebody waits for power alone."""
+        if self.state.capped and self.state.waiting and until < math.inf:
+            self.capped_time += until - self.state.now
 
     # When.
 

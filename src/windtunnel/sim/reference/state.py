@@ -87,9 +87,8 @@ class State(PlaceSearch):
         self._was_slow = False
         #: When stays would complete: (s, number, stay), some of them out of date.
         self._ends: list[tuple[float, int, Stay]] = []
-        #: Classes that were refused since there was more capacity or power last, and whether for
-        #: want of power.
-        self._refused: dict[int, bool] = {}
+        #: Classes that were refused since there was more capacity or power last.
+        self._refused: set[int] = set()
         self._views: dict[int, JobView] = {}
         self.recorder: Any = None
 
@@ -317,13 +316,18 @@ class State(PlaceSearch):
         """
         kind, alone = self.class_of[job], self.plans and bool(self.coming(job, self.now))
         if not alone and kind in self._refused:
-            self.capped |= self._refused[kind]
             return None
         where, lacks_power = self.search(job, self.free, self.now, self.spare)
         self.capped |= lacks_power
         if where is None and not alone:
-            self._refused[kind] = lacks_power
+            self._refused.add(kind)
         return where
+
+    def begin_decision(self) -> None:
+        """Let who lacked power alone at the last decision be looked at again."""
+        if self.capped:
+            self._refused.clear()
+        self.capped = False
 
     def fits_somehow(self, job: int) -> bool:
         """Return whether a waiting job fits now; an elastic one in any of its options."""
