@@ -101,6 +101,41 @@ def test_a_sleeping_cluster_by_hand() -> None:
     assert numbers["jobs_j"] == pytest.approx(250 * (3600 + 6 * 600))
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("policy", "queueing"),
+    [("priority", "strict"), ("sjf", "strict"), ("priority", "easy"), ("priority", "conservative")],
+)
+def test_nodes_are_called_for_the_first_in_the_queue(
+    policy: str, queueing: str, engine: str
+) -> None:
+    # One node is awake at 100. The job that comes first would get it, but it is not its turn: the
+    # first in the queue needs both nodes. Neither falls asleep before that has run.
+    jobs = {
+        "submit_time": [0, 100, 100],
+        "duration": [5, 500, 50],
+        "num_gpus": [1, 2, 4],
+        "estimate": [5, 500, 50],
+        "priority": [1.0, 1.0, 9.0],
+    }
+    request = {"buffer": 1, "wake_time": 30, "step": 10, "forecast": "last", "fut": 0, "his": 0}
+    run = wt.simulate(jobs, "2x2", policy, queueing=queueing, node_sleep=request, engine=engine)
+    assert run.table["start_time"].to_pylist() == [0, 180, 130]
+    assert run.flight.power is not None
+    assert run.flight.power.num_wakes == 1
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_no_node_falls_asleep_that_a_job_would_get(engine: str) -> None:
+    # The second comes at an instant at which the rule lets all idle nodes sleep.
+    jobs = {"submit_time": [0, 10], "duration": [5, 5], "num_gpus": [1, 1]}
+    request = {"buffer": 0, "wake_time": 30, "step": 10, "forecast": "last", "fut": 0, "his": 0}
+    run = wt.simulate(jobs, "2x2", "fifo", node_sleep=request, engine=engine, until=12)
+    assert run.table["start_time"].to_pylist() == [0, 10]
+    assert run.flight.power is not None
+    assert run.flight.power.asleep_node.tolist() == [1]
+
+
 @pytest.mark.slow
 @given(
     cases=st.lists(

@@ -198,13 +198,20 @@ class Admission:
         """Return the least that a job can be brought to draw where ``place`` says, nanowatts."""
         return self.state.power.choices.floor_of(job, free.place, 0, free.place.count)
 
-    def take_in(self, free: Free, job: int) -> list[tuple[int, int]] | None:
-        """Take what a job would get now in another free state; None = it would not start there."""
+    def look_in(self, free: Free, job: int, takes: bool) -> list[tuple[int, int]] | None:
+        """Return what a job would get now in another free state; None = it would not start there.
+
+        Args:
+            free: the other state.
+            job: a waiting job.
+            takes: it is taken there.
+        """
         spare: cython.longlong = self.state.spare() if self.state.has_power else 0
         free.draws = self.state.num_stays
         if not self.fit_in(free, job, self.state.now, spare):
             return None
         found: Pairs = Pairs(free.place.count)
         found.extend(free.place, 0, free.place.count)
-        self.state.try_out(free, job, self.kind, found, 0, found.count, 1)
+        if takes:
+            self.state.try_out(free, job, self.kind, found, 0, found.count, 1)
         return list(zip(found.nodes().tolist(), found.grants().tolist(), strict=True))

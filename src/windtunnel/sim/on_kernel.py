@@ -84,23 +84,32 @@ class OnKernel:
         return {node for job in self.running_jobs() for node, _ in self.where(job)}
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
-        """Return which of some nodes waiting jobs would get if all of them were restored."""
-        shown, run = self._shown, self.run
-        shown.become(self.free)
-        for node in nodes:
-            shown.restore_node(node, ASLEEP)
+        """Return the nodes that waiting jobs would get if some nodes were restored."""
+        run, look_in = self.run, self.run.admission.look_in
+        shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
-        hopeless: set[int] = set()
+        hopeless: dict[int, int] = {}
         for job in self.tables.queued_jobs():
             line = int(run.line_of[job])
             if line in hopeless:
                 continue
-            where = run.admission.take_in(shown, job)
+            where = look_in(shown, job, takes=True)
             if where is None:
-                hopeless.add(line)
-                continue
-            needed |= {node: None for node, _ in where if node in nodes}
+                hopeless[line] = job
+            else:
+                needed |= {node: None for node, _ in where}
+        if hopeless:
+            shown = self._with_awake(nodes)
+            for job in hopeless.values():
+                needed |= {node: None for node, _ in look_in(shown, job, takes=False) or ()}
         return list(needed)
+
+    def _with_awake(self, nodes: Collection[int]) -> Any:
+        """Return what is free now, some nodes that are not awake restored."""
+        self._shown.become(self.free)
+        for node in nodes:
+            self._shown.restore_node(node, ASLEEP)
+        return self._shown
 
     def floor_sum(self) -> int:
         """Return what all running jobs add to the draw at least, nanowatts."""

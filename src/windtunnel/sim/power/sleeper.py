@@ -2,8 +2,9 @@
 
 Every ``step`` seconds the rule sees how many nodes were in use since the last step, at most, and
 what the forecast expects: what was in use a day (or week) before. Idle nodes fall asleep, highest
-index first. When jobs wait that a sleeping cluster cannot hold, the nodes they would get, and the
-rule's buffer besides, are called at once and are ready ``wake_time`` seconds later.
+index first, but for those that waiting jobs would get. When jobs wait that a sleeping cluster
+cannot hold, the nodes they would get, and the rule's buffer besides, are called at once and are
+ready ``wake_time`` seconds later.
 """
 
 from __future__ import annotations
@@ -86,11 +87,9 @@ class Sleeper:
 
     def wake_for_waiting(self, now: float) -> None:
         """Call the nodes that waiting jobs would get, and the rule's buffer of others."""
-        run = self.run
-        if not self.asleep or not run.waiting_jobs():
+        if not self.asleep:
             return
-        shown = [*self.asleep, *(node for _, node in self.waking)]
-        needed = tuple(node for node in run.nodes_for_waiting(shown) if node in self.asleep)
+        needed = tuple(node for node in self._nodes_for_waiting() if node in self.asleep)
         if needed:
             self._wake(len(needed) + self.plan.rule.buffer, now, needed)
             self.rule.woken(self.nodes - len(self.asleep))
@@ -106,8 +105,18 @@ class Sleeper:
         places = [now + k - back for k in range(ahead)]
         return [float(self._used[i]) if 0 <= i < now else float(used) for i in places]
 
+    def _nodes_for_waiting(self) -> list[int]:
+        """Return the nodes that waiting jobs would get if all were awake."""
+        if not self.run.waiting_jobs():
+            return []
+        shown = [*self.asleep, *(node for _, node in self.waking)]
+        nodes: list[int] = self.run.nodes_for_waiting(shown)
+        return nodes
+
     def _put_to_sleep(self, number: int, now: float) -> None:
+        """Let so many nodes sleep, those that waiting jobs would get not among them."""
         taken = {*self.run.nodes_in_use(), *self.asleep, *(node for _, node in self.waking)}
+        taken.update(self._nodes_for_waiting())
         idle = [node for node in range(self.nodes - 1, -1, -1) if node not in taken]
         for node in idle[:number]:
             self.run.withhold(node)

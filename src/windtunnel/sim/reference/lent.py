@@ -101,33 +101,44 @@ class Lent(State):
         return most
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
-        """Return which of some nodes waiting jobs would get if all of them were restored.
+        """Return the nodes that waiting jobs would get if some nodes were restored.
 
-        In order of coming, each job besides those before it; a class of which one does not fit, or
-        has not the power, is passed over. Each node once, in the order in which it is needed.
+        In order of coming, each job besides those before it; then of each class of which one does
+        not fit so, or has not the power, the first alone: it may be its turn before theirs. Each
+        node once, in the order in which it is needed.
         """
-        shown = self.free.copy()
-        for node in nodes:
-            shown.restore(node)
+        shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
-        hopeless: set[int] = set()
+        hopeless: dict[int, int] = {}
         taken: list[tuple[int, Where]] = []
         for job in self.waiting:
             if self.class_of[job] in hopeless:
                 continue
             where, _ = self.search(job, shown, self.now, self.spare)
             if where is None:
-                hopeless.add(self.class_of[job])
+                hopeless[self.class_of[job]] = job
                 continue
             shown.take(where, self.demand[job])
             if self.quotas is not None:
                 self.quotas.try_out(job, where, 1)
                 taken.append((job, where))
-            needed |= {node: None for node, _ in where if node in nodes}
+            needed |= {node: None for node, _ in where}
         if self.quotas is not None:
             for job, where in taken:
                 self.quotas.try_out(job, where, -1)
+        if hopeless:
+            shown = self._with_awake(nodes)
+            for job in hopeless.values():
+                where, _ = self.search(job, shown, self.now, self.spare)
+                needed |= {node: None for node, _ in where or ()}
         return list(needed)
+
+    def _with_awake(self, nodes: Collection[int]) -> Any:
+        """Return what is free now, some nodes that are not awake restored."""
+        shown = self.free.copy()
+        for node in nodes:
+            shown.restore(node)
+        return shown
 
     def floor(self, job: int) -> int:
         """Return the least that a running job adds to the draw, nanowatts; 0 = it counts nowhere.
