@@ -185,6 +185,20 @@ def test_weights_of_fair_sharing() -> None:
     assert preempted(out) == ["a1", "a2"]  # b2: 4/8/4 against a's 2/8 as it is
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_equal_weighted_shares_are_equal(engine: Any) -> None:
+    """3 of 10 at weight 3 is 1 of 10 at weight 1 (0.3 / 3 is not 0.1): the larger priority goes."""
+    rows = [("c0", 0, 100, 7, "c"), ("a0", 1, 10, 3, "a"), ("b0", 1, 10, 1, "b")]
+    queues = [
+        {"vc": "a", "nominal_quota": 0, "cohort": "all", "weight": 3},
+        {"vc": "b", "nominal_quota": 0, "cohort": "all"},
+        {"vc": "c", "nominal_quota": 10, "cohort": "all"},
+    ]
+    policy = Quota({"queues": queues}, fair_sharing="yes")
+    out = wt.simulate(jobs(*rows, priority=[0, 0, 1]), "pool:10", policy, engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 11, 1]
+
+
 def test_quota_by_gpu_type_is_tried_in_order() -> None:
     cluster = wt.ClusterSpec((wt.NodeType(1, 4, "V100"), wt.NodeType(1, 4, "T4")))
     quotas = {"a": {"T4": 2, "V100": 2}, "b": {"T4": 2, "V100": 2}}

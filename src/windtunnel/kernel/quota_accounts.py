@@ -184,11 +184,8 @@ class QuotaAccounts:
         lendable = self.lendable[self.cohort[queue]] if self.cohort[queue] >= 0 else 0
         if lendable == 0:
             return ENDLESS
-        return (
-            cython.cast(cython.double, borrowed)
-            / cython.cast(cython.double, lendable)
-            / self.weight[queue]
-        )
+        lent: cython.double = cython.cast(cython.double, lendable) * self.weight[queue]
+        return cython.cast(cython.double, borrowed) / lent  # one rounding: equal ones stay equal
 
     @compiled
     def admit(self, job: cython.int, queue: cython.int, flavor: cython.int) -> cython.void:

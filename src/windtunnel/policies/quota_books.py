@@ -127,7 +127,8 @@ class Account:
         lendable = sum(a.lends(f) for a in self.cohort for f in a.flavors)
         if not borrowed:
             return 0.0
-        return borrowed / lendable / self.quota.weight if lendable else float("inf")
+        # One rounding: shares that are equal stay equal.
+        return borrowed / (lendable * self.quota.weight) if lendable else float("inf")
 
     def take(self, held: Held) -> None:
         """Book a job that starts."""
