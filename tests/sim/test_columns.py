@@ -19,6 +19,7 @@ TABLE = pa.table(
         "words": ["7", None, "seven"],
         "lists": [[1], [2], [3]],
         "flags": [True, False, None],
+        "unknown": [None, None, None],
     }
 )
 
@@ -30,6 +31,7 @@ TABLE = pa.table(
         ("real", [0.5, math.nan, -1.0]),
         ("digits", [7.0, math.nan, -25.0]),
         ("huge", [1.0, 2.0, math.inf]),
+        ("unknown", [math.nan] * 3),
     ],
 )
 def test_numbers_and_text_that_reads_as_such(name: str, expected: list[float]) -> None:

@@ -39,7 +39,7 @@ def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers"
     """
     column = table[name]
     kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if pa.types.is_null(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
