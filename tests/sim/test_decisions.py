@@ -563,3 +563,24 @@ def test_beside_another_only_where_a_job_may_start(user: str, may: bool, engine:
         with pytest.raises(wt.PolicyError, match="beside one on a node where it may not start now"):
             fly()
     assert seen == [False, may]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_place_that_was_asked_for_may_be_changed(engine: str) -> None:
+    """What ``fit`` and ``where`` return is the policy's own: it counts as it is when it decides."""
+
+    def elsewhere(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        for job in cluster.running:
+            cluster.where(job).clear()
+        for job in queue:
+            where = cluster.fit(job)
+            assert len(where) == 1
+            where[0] = (1, 1)
+            assert cluster.fit(job) == [(0 if now == 0 else 1, 1)]
+            yield wt.Start(job, where)
+            where.clear()
+
+    jobs = {"submit_time": [0, 1], "duration": [10, 10], "num_gpus": [1, 1]}
+    out = wt.simulate(jobs, "2x2", elsewhere, engine=engine)
+    assert out.table["nodes"].to_pylist() == [[1], [1]]
+    assert out.table["end_time"].to_pylist() == [10, 11]

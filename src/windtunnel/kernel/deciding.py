@@ -202,7 +202,7 @@ class Deciding:
         if where is None:
             if not self.search.looks_for(job):
                 raise self.driver.unfit("starts", view, kind)
-        elif not (where is self.search.offer and self.search.is_offer(job)):
+        elif not self.search.is_offered(job, where):
             self.choose("starts", view, where, kind, self.search.free)
             self.search.take_given()
         self.begin(job, self.search.kind, rate)

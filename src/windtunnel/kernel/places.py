@@ -116,16 +116,16 @@ class Search:
         """Withdraw the offer: something has changed."""
         self.job = self.offered = -1
 
-    @compiled
-    def is_offer(self, job: cython.int) -> cython.bint:
-        """Return whether ``offer`` still is where a job would go."""
-        return self.offered == job and self.job == job
+    @cython.cfunc
+    def is_offered(self, job: cython.int, where: object) -> cython.bint:
+        """Return whether a place is the offer, unchanged, and a job would still go there."""
+        if where is not self.offer or self.offered != job or self.job != job:
+            return False
+        return where == view_pairs(self.free.place, 0, self.free.place.count)
 
     @cython.cfunc
     def find(self, job: cython.int) -> object:
         """Return where a job goes, None if it does not fit; it is the offer."""
-        if self.is_offer(job) and self.is_plain:
-            return self.offer
         if not self.looks_for(job):
             return None
         return self._make_offer(job)

@@ -142,7 +142,7 @@ class ClusterView:
     def where(self, job: JobView) -> Where | None:
         """Return where a job runs, or None if it waits."""
         stay = self._state.running.get(self.deciding.active(job))
-        return None if stay is None else stay.where
+        return None if stay is None else [*stay.where]
 
     def rate(self, job: JobView) -> float | None:
         """Return a running job's rate before what slows everybody, or None if it waits."""
