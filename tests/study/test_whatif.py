@@ -92,6 +92,19 @@ def test_users_can_be_what_is_drawn() -> None:
     assert (row["low"], row["high"]) == (-3600.0, 0.0)
 
 
+@pytest.mark.parametrize("blocks", ["weeks", "users"])
+def test_use_and_its_interval_are_of_gpus_that_are_up(blocks: str) -> None:
+    """Three of the six nodes are away: each week looks like the others, and so do both users."""
+    away = {"maintenance": [{"nodes": [3, 4, 5], "start": 0, "end": 9 * WEEK}]}
+    before, after = (simulate(pairs(8), "6x1", disruptions=gone) for gone in (None, away))
+    found = WhatIf(before, after, ("away",), blocks, Prices(default=2.0))
+    for name in ("utilization", "cost_per_gpu_hour"):
+        row = next(row for row in found.table() if row["measure"] == name)
+        assert row["after"] == pytest.approx(row["before"] * (2 if name == "utilization" else 0.5))
+        assert row["low"] == pytest.approx(row["change"], rel=0.2)
+        assert row["high"] == pytest.approx(row["change"], rel=0.2)
+
+
 @pytest.mark.slow
 @given(gains=st.lists(st.integers(-50, 50), min_size=2, max_size=8))
 def test_an_interval_holds_the_mean_of_its_blocks(gains: list[int]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.quantiles import quantile_of_counted, quantiles
 from windtunnel.sim.flight import FINISHED
-from windtunnel.sim.metrics import horizon, size_classes
+from windtunnel.sim.metrics import gpu_seconds_held, gpu_seconds_up, horizon, size_classes
 from windtunnel.sim.timeline import resample
 from windtunnel.study.verdict import Verdict
 
@@ -278,10 +279,10 @@ class WhatIf:
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
-        """GPU-s held, and GPU-s there are, in each block before and after, shapes (2, blocks).
+        """GPU-s held, and GPU-s that are up, in each block before and after, shapes (2, blocks).
 
         Of weeks: in each week of the runs, the last one shorter. Of users: by each user's jobs, of
-        an even part of all there are.
+        an even part of all that are up.
         """
         held: list[np.ndarray] = []
         there: list[np.ndarray] = []
@@ -289,12 +290,11 @@ class WhatIf:
         flown = [span for span in spans if span[1] > span[0]] or spans
         begin = min(first for first, _ in flown)  # a run that rejects all jobs has no span
         for outcome, (first, last) in zip((self.before, self.after), spans, strict=True):
-            gpus = outcome.cluster.num_gpus
             if self.blocks == "users":
                 codes, labels = Recorded.of(outcome.jobs).names("user")
-                used = outcome.num_gpus * outcome.flight.run_time
-                held.append(np.bincount(codes, np.nan_to_num(used), minlength=len(labels)))
-                there.append(np.full(len(labels), gpus * (last - first) / max(1, len(labels))))
+                held.append(np.bincount(codes, gpu_seconds_held(outcome), minlength=len(labels)))
+                up = gpu_seconds_up(outcome, first, last)
+                there.append(np.full(len(labels), up / max(1, len(labels))))
                 continue
             weeks = max(1, int(np.ceil((max(end for _, end in flown) - begin) / _WEEK)))
             use = outcome.utilization()
@@ -303,7 +303,7 @@ class WhatIf:
             _, means = resample(time, values, start=begin, stop=stop, bins=weeks)
             edges = np.minimum(begin + np.arange(weeks + 1) * _WEEK, max(last, begin))
             held.append(means * _WEEK if len(means) else np.zeros(weeks))
-            there.append(gpus * np.diff(edges))
+            there.append(np.array([gpu_seconds_up(outcome, *week) for week in pairwise(edges)]))
         return np.array(held), np.array(there)
 
     def _drawn(self, statistic: Callable[[np.ndarray], float]) -> tuple[float | None, float | None]:
