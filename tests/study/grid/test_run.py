@@ -45,6 +45,17 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
+def test_groups_and_big_jobs_are_of_the_window(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
+    study = study_of(tmp_path, policies=["sjf"], options={"window": "20%..60%"})
+    (row,) = run_study(study, tmp_path / "out", on=threads).rows
+    assert row["num_jobs"] == 24
+    assert row["big_max_wait"] <= row["max_wait"]
+    for groups in GROUPS:
+        sums = {name: sum(group[name] for group in row[groups]) for name in ("num_jobs", "wait")}
+        assert sums["num_jobs"] == 24
+        assert sums["wait"] == pytest.approx(24 * row["avg_wait"])
+
+
 def test_rows_are_what_simulate_returns(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
     study = study_of(tmp_path, policies=["fifo", "las:quantum=30"], queueing=["skip"], loads=[1.1])
     found = run_study(study, tmp_path / "out", on=threads)

@@ -100,7 +100,7 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
             of the record, so that they pair over loads.
         energy: ``energy_j``, ``carbon_kg`` and ``cost``, where they were accounted for.
     """
-    flown = outcome.flight.status != REJECTED
+    flown, counted = outcome.flight.status != REJECTED, outcome.counted
     row: dict[str, Any] = {
         **run_columns(run),
         "status": OK,
@@ -110,13 +110,13 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
         "own": [{"name": name, "value": value} for name, value in outcome.own.items()],
         **{name: energy.get(name) for name in ("energy_j", "carbon_kg", "cost")},
     }
-    if flown.any():
-        row |= big_measures(outcome, big_jobs(outcome.num_gpus, flown))
+    if counted.any():
+        row |= big_measures(outcome, big_jobs(outcome.num_gpus, counted))
     weeks = np.floor((recorded - np.nanmin(recorded[flown], initial=np.inf)) / WEEK)
     known = np.where(flown & ~np.isnan(weeks), weeks, 0).astype(np.int64)
-    row["sizes"] = _groups(outcome, *size_classes(outcome.num_gpus), flown)
-    row["users"] = _groups(outcome, *job_groups(outcome, "user"), flown)
-    row["weeks"] = _groups(outcome, known, [str(w) for w in range(int(known.max()) + 1)], flown)
+    row["sizes"] = _groups(outcome, *size_classes(outcome.num_gpus))
+    row["users"] = _groups(outcome, *job_groups(outcome, "user"))
+    row["weeks"] = _groups(outcome, known, [str(w) for w in range(int(known.max()) + 1)])
     return as_row(row)
 
 
@@ -136,16 +136,14 @@ def as_row(row: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([row], schema=SCHEMA)
 
 
-def _groups(
-    outcome: Outcome, codes: np.ndarray, labels: list[str], flown: np.ndarray
-) -> list[dict[str, Any]]:
-    """Return the groups that have jobs that flew, in order of their labels' places."""
-    flight = outcome.flight
+def _groups(outcome: Outcome, codes: np.ndarray, labels: list[str]) -> list[dict[str, Any]]:
+    """Return the groups that have jobs that the run is measured by, in order of their labels."""
+    flight, counted = outcome.flight, outcome.counted
     wait = flight.start - outcome.submit_time
     jct = flight.end - outcome.submit_time
     duration = numbers(outcome.jobs, "duration")
     slowdown = np.maximum(1.0, jct / np.maximum(duration, SLOWDOWN_BOUND))
-    started, finished = flown & ~np.isnan(wait), flown & (flight.status == FINISHED)
+    started, finished = counted & ~np.isnan(wait), counted & (flight.status == FINISHED)
 
     def summed(which: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
         weights = None if values is None else values[which]
@@ -153,7 +151,7 @@ def _groups(
         return sums
 
     sums = {
-        "num_jobs": summed(flown),
+        "num_jobs": summed(counted),
         "num_started": summed(started),
         "num_finished": summed(finished),
         "wait": summed(started, wait),
