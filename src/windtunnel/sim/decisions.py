@@ -71,6 +71,8 @@ class Decisions:
     ) -> None:
         self.policy, self.problem, self.works, self.may_wait = policy, problem, works, may_wait
         self.alarms: list[float] = []
+        #: The same: a policy may ask for one instant at every decision, for every job that waits.
+        self._wanted: set[float] = set()
         self._sizes: Any = None
 
     # What an engine says.
@@ -127,7 +129,7 @@ class Decisions:
     def forget_alarms(self, now: float) -> None:
         """Forget the instants that the policy wanted to be asked at up to ``now`` (s)."""
         while self.alarms and self.alarms[0] <= now:
-            heapq.heappop(self.alarms)
+            self._wanted.remove(heapq.heappop(self.alarms))
 
     def idles(self, waiting: int) -> None:
         """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
@@ -142,6 +144,7 @@ class Decisions:
             message = f"starts none of {waiting} waiting jobs on an idle cluster"
             raise self.impossible(message, None)
         self.alarms.clear()
+        self._wanted.clear()
 
     def carry_out(self, decision: Any) -> None:
         """Carry out a decision of the rarer kinds."""
@@ -166,8 +169,10 @@ class Decisions:
         if not isinstance(at, Real) or not self.deciding.now < at <= sys.float_info.max:
             message = f"asks to decide at {quote(at)}; expected a later time, in seconds"
             raise self.impossible(message, None)
-        if at not in self.alarms[:1] and not self.deciding.is_idle:
-            heapq.heappush(self.alarms, float(at))
+        instant = float(at)
+        if instant not in self._wanted and not self.deciding.is_idle:
+            self._wanted.add(instant)
+            heapq.heappush(self.alarms, instant)
 
     def _move(self, decision: Move) -> None:
         view = decision.job
