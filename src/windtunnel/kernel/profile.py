@@ -46,7 +46,7 @@ class Profile:
         total: GPU units that nobody holds, withheld or not.
         drawn: nanowatts that jobs add to the draw at least.
         idle: columns of which all is free, of those that are not 0 then: of nodes with one column
-            the nodes that are empty.
+            the nodes that are empty; not of nodes that are closed to everybody.
         words: 64-bit words of a set of columns.
         idle_bits: which columns these are, (steps, words).
         full: a row of the empty cluster.
@@ -158,7 +158,10 @@ class Profile:
                 self.on.value[at + self.width + column] = free.closings(node, column)
         if self.counts_idle:
             for column in range(self.nodes * self.width):
-                if self.rows.cell[column] == self.full[column]:
+                node = column // self.width
+                if self.rows.cell[column] == self.full[column] and not self._is_shut(
+                    self.on.first[node]
+                ):
                     self._set_idle(slot, column, 1)
 
     @compiled
@@ -342,7 +345,9 @@ class Profile:
             at = step * self.on.stride + column - node * self.width
             is_full = self.on.value[at] == full
             self.on.value[at] += change
-            if self.counts_idle and (is_full or self.on.value[at] == full):
+            if not self.counts_idle or is_full == (self.on.value[at] == full):
+                continue
+            if not self._is_shut(step):
                 self._count_idle(column, step, -1 if is_full else 1)
         self.on.join(node, end)
         self.on.join(node, begin)
@@ -386,7 +391,28 @@ class Profile:
         self, node: cython.int, access: cython.int, change: cython.int, first: cython.int
     ) -> cython.void:
         """Let so many more holds of a node be unknown to an access set, from a step on."""
-        self.on.add(node, self.width + access, change, self.time[first])
+        step: cython.longlong
+        was_shut: cython.bint
+        self.on.open(node)
+        begin = self.on.cut(node, self.time[first])
+        for step in range(begin, self.on.behind[node]):
+            was_shut = self._is_shut(step)
+            self.on.value[step * self.on.stride + self.width + access] += change
+            if not self.counts_idle or was_shut == self._is_shut(step):
+                continue
+            for column in range(self.width):
+                at = step * self.on.stride + column
+                if self.on.value[at] == self.full[node * self.width + column]:
+                    self._count_idle(node * self.width + column, step, 1 if was_shut else -1)
+        self.on.join(node, begin)
+
+    @compiled
+    def _is_shut(self, step: cython.longlong) -> cython.bint:
+        """Return whether a node is closed to everybody in its step: it is idle for nobody."""
+        for access in range(self.sets):
+            if self.on.value[step * self.on.stride + self.width + access] <= 0:
+                return False
+        return self.sets > 0
 
     @compiled
     def withhold(self, pool: cython.int, units: cython.longlong, first: cython.int) -> cython.void:
