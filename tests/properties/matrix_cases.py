@@ -575,6 +575,11 @@ def _quotas_by_type(pick: random.Random, cell: Cell) -> None:
     }
 
 
+def _eligible_later(pick: random.Random, cell: Cell) -> None:
+    submit = cell.jobs["submit_time"]
+    cell.jobs["eligible_time"] = [pick.choice((None, at, at + 2.0, at + 15.0)) for at in submit]
+
+
 def _blocking_quotas(_: random.Random, cell: Cell) -> None:
     cell.options |= {"quotas": QUOTAS, "blocking_limits": True}
 
@@ -618,6 +623,7 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "GPU shares": _shares,
     "pooled GPUs": _option("sharing", "pooled"),
     "other arrivals": _option("arrivals", "4/10"),
+    "eligible later": _eligible_later,
     "closed loop": _option("arrivals", "closed:30", "closed"),
     "rejected jobs": _rejected,
     "as PAI": _as_pai,

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "With --timeline: this span alone, as in 2d:3d.",
     WINDOW,
 )
-@presented(TABLES, "Write what happened to every job (.parquet, .csv).")
+@presented(TABLES, "Write what became of each job (.parquet, .csv).")
 def simulate(
     *,
     trace: str,

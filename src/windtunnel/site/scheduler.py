@@ -19,6 +19,8 @@ SHARING: tuple[str, ...] = ("devices", "pooled")
 EVENT_ORDERS: tuple[str, ...] = ("batch", "submissions_first", "completions_first")
 #: How a policy that preempts makes room: so that a job really fits, or by the old quota walk.
 PREEMPTIONS: tuple[str, ...] = ("feasible", "quota_walk")
+#: From when a job is in the queue: from when nothing but the queue held it, or from submission.
+READY: tuple[str, ...] = ("eligible", "submit")
 #: What becomes of a job that cannot be flown.
 UNFIT: tuple[str, ...] = ("raise", "reject")
 #: Published simulators whose own ways a run can have.
@@ -175,7 +177,7 @@ class Scheduler(msgspec.Struct, metaclass=NamedFields, frozen=True, forbid_unkno
     models: Annotated[
         Any,
         Field(
-            "Throughput models of elastic jobs.",
+            "Models of elastic jobs.",
             "DIR",
             kind="object",
             default="published ones",
@@ -246,6 +248,19 @@ class Scheduler(msgspec.Struct, metaclass=NamedFields, frozen=True, forbid_unkno
             "one by one and decide after each.",
         ),
     ] = "batch"
+    ready: Annotated[
+        str | None,
+        Field(
+            "Jobs are queued once eligible, or at submission.",
+            "eligible|submit",
+            section="conditions",
+            kind="word",
+            words=READY,
+            details="Once eligible where the log says when that was (column eligible_time): begin "
+            "times, dependencies and holds are not the scheduler's doing. Waits count from then, "
+            "too.",
+        ),
+    ] = None
     oversize: Annotated[
         str,
         Field(

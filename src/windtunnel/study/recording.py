@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.features import numbers
-from windtunnel.sim.columns import with_numbers
+from windtunnel.sim.columns import numeric_column, with_numbers
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING, Flight
 from windtunnel.sim.outcome import Outcome
 
@@ -62,7 +61,7 @@ class Recording:
         left_out = {why: int(mask.sum()) for why, mask in reasons.items() if mask.any()}
         kept = known & asks & ran
         flown = jobs.filter(pa.array(kept))
-        return cls(with_throttles(_from_eligible(flown)), submit[kept], left_out, has_starts)
+        return cls(with_throttles(from_eligible(flown)), submit[kept], left_out, has_starts)
 
     def waits(self, outcome: Outcome) -> np.ndarray:
         """Return how long these jobs waited in a flight of theirs, s, shape (n,).
@@ -86,14 +85,21 @@ class Recording:
         return recorded_outcome(self.jobs, cluster)
 
 
-def _from_eligible(jobs: pa.Table) -> pa.Table:
-    """Return jobs that are submitted when they were eligible; never after their start."""
+def from_eligible(jobs: pa.Table) -> pa.Table:
+    """Return jobs that are submitted when they were eligible, never after their recorded start.
+
+    Those of which it is not known are submitted when they were.
+
+    Raises:
+        SpecError: ``eligible_time`` holds no finite numbers.
+    """
     if "eligible_time" not in jobs.column_names:
         return jobs
     submit, start = (numbers(jobs, name) for name in ("submit_time", "start_time"))
-    eligible = np.asarray(
-        pc.cast(jobs["eligible_time"], pa.float64(), safe=False).to_numpy(), dtype=np.float64
-    )
+    eligible = numeric_column(jobs, "eligible_time", "eligible_time", "seconds")
+    if np.isinf(eligible).any():
+        row = int(np.isinf(eligible).argmax())
+        raise SpecError("eligible_time", f"found {eligible[row]} in row {row + 1:,}; expected s.")
     since = np.fmax(submit, np.where(np.isnan(eligible), submit, np.fmin(eligible, start)))
     if np.array_equal(since, submit, equal_nan=True):
         return jobs

@@ -14,6 +14,7 @@ from windtunnel.placements.whole import Pool
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
 from windtunnel.sim.topology_asks import passed_over
@@ -22,7 +23,7 @@ from windtunnel.study.closed_loop import fly_closed, is_closed
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
 from windtunnel.study.predictions import Predictions
-from windtunnel.study.recording import keep_record
+from windtunnel.study.recording import from_eligible, keep_record
 from windtunnel.study.replay import fly_replay
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
@@ -117,21 +118,49 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
     Raises:
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
+    known = predictions or Predictions(table, conditions.seed)
+    table, held = _when_ready(table, conditions)
     if is_closed(conditions.site.arrivals):
-        known = predictions or Predictions(table, conditions.seed)
         outcome = fly_closed(
             table, conditions, lambda jobs, asked, rows: _fly(jobs, asked, known.of_rows(rows))
         )
     else:
-        outcome = _fly(table, conditions, predictions)
+        outcome = _fly(table, conditions, known)
     cluster = outcome.cluster
     aliases = unused_aliases(table, cluster.gpu_types, cluster.aliases)
     passed = [*_levels_passed_over(table, conditions), *_placement_passed_over(cluster, conditions)]
-    notes = (*outcome.notes, *aliases, *passed, *window_notes(outcome))
+    notes = (*outcome.notes, *held, *aliases, *passed, *window_notes(outcome))
     outcome = replace(outcome, notes=notes)
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
+
+
+def _when_ready(table: pa.Table, conditions: Conditions) -> tuple[pa.Table, list[str]]:
+    """Return the jobs, each submitted when it is ready for the queue, and what to note of that.
+
+    Raises:
+        SpecError: when jobs were eligible was asked for, and is not known; or it is no time.
+    """
+    scheduler = conditions.scheduler
+    if scheduler.ready == "submit" or scheduler.replay is not None:
+        return table, []
+    if "eligible_time" not in table.column_names:
+        if scheduler.ready is not None:
+            message = "the jobs have no column eligible_time; expected it, or ready=submit."
+            raise SpecError("ready", message)
+        return table, []
+    ready = from_eligible(table)
+    later = numbers(ready, "submit_time") - numbers(table, "submit_time")
+    moved = later[later > 0]
+    if not len(moved):
+        return table, []
+    note = (
+        f"{len(moved):,} of {len(table):,} jobs join the queue when they were eligible, on average "
+        f"{moved.mean():,.0f} s after their submission, and wait from then; ready=submit (--ready) "
+        "lets all join at their submission."
+    )
+    return ready, [note]
 
 
 def _levels_passed_over(table: pa.Table, conditions: Conditions) -> list[str]:
