@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import windtunnel as wt
 from windtunnel.errors import SpecError
+from windtunnel.schema import as_jobs
+from windtunnel.study.offered_load import at_load, with_arrivals
+from windtunnel.traces.block_draws import drawn_blocks
 
 #: The first is held until 50; of the second it is not known; the others were eligible at once.
 JOBS: dict[str, Any] = {
@@ -28,7 +32,7 @@ JOBS: dict[str, Any] = {
         ({"arrivals": "1/100"}, [300, 0, 100, 200], 0),
     ],
 )
-def test_by_hand(given: dict[str, Any], starts: list[float], wait: float, engine: str) -> None:
+def test_by_hand(given: dict[str, Any], starts: list[float], wait: float, engine: Any) -> None:
     out = wt.simulate(JOBS, "1x4", "fifo", engine=engine, **given)
     assert out.table["start_time"].to_pylist() == starts
     assert out.metrics()["avg_wait"] == wait
@@ -57,6 +61,19 @@ def test_nothing_is_told_of_jobs_that_were_eligible_at_once() -> None:
     out = wt.simulate(jobs, "1x4", "fifo")
     assert out.table["start_time"].to_pylist() == [0, 10, 20, 30]
     assert not [note for note in out.notes if "eligible" in note]
+
+
+def test_what_is_dated_by_the_submission_moves_with_it() -> None:
+    """At twice the load all come in half the time; users hold and want their jobs as long."""
+    jobs = as_jobs(JOBS | {"deadline": [90.0, 20.0, None, 40.0]})
+    fast = at_load(jobs, 1.0, 2.0, np.ones(4, bool))
+    assert fast["submit_time"].to_pylist() == [0, 0.5, 1, 1.5]
+    assert fast["eligible_time"].to_pylist() == [50, None, 0, 1.5]
+    assert fast["deadline"].to_pylist() == [90, 19.5, None, 38.5]
+    again = drawn_blocks(jobs.select(["job_id", "submit_time", "deadline"]), number=1, seed=0)
+    assert again["deadline"].to_pylist() == [90, 20, None, 40]
+    moved = with_arrivals(jobs, "1/100")
+    assert moved["deadline"].to_pylist() == [90, 119, None, 337]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,9 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError, quote
 
+#: Columns of times, s, that a job's user set when submitting it.
+DATED: tuple[str, ...] = ("eligible_time", "deadline")
+
 
 def real_numbers(given: Any) -> np.ndarray:
     """Return what somebody's own function gave as float64, of any shape.
@@ -62,6 +65,23 @@ def with_numbers(table: pa.Table, name: str, values: np.ndarray) -> pa.Table:
     at = table.column_names.index(name)
     field = table.schema.field(at).with_type(pa.float64())
     return table.set_column(at, field, pa.array(values, pa.float64(), from_pandas=True))
+
+
+def submitted_at(table: pa.Table, submit: np.ndarray) -> pa.Table:
+    """Return jobs that are submitted at other times; what is dated by that moves with them.
+
+    Args:
+        table: a jobs table.
+        submit: s, NaN = not known; shape (rows,).
+
+    Raises:
+        SpecError: `DATED` columns hold no numbers.
+    """
+    later = submit - numeric_column(table, "submit_time", "submit_time")
+    for name in DATED:
+        if name in table.column_names:
+            table = with_numbers(table, name, numeric_column(table, name, name) + later)
+    return with_numbers(table, "submit_time", submit)
 
 
 def _first_word(column: pa.ChunkedArray) -> tuple[int, str]:

@@ -42,7 +42,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.features import numbers
-from windtunnel.sim.columns import numeric_column, with_numbers
+from windtunnel.sim.columns import submitted_at
 from windtunnel.sim.flight import FAILED, FINISHED, REJECTED
 from windtunnel.study.resubmission import (
     Habit,
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
 BREAK = 1200.0
 #: What a job follows: nothing, an end or a submission within its session, an end before a break.
 _FIRST, _AFTER_END, _AFTER_SUBMISSION, _AFTER_BREAK = range(4)
-#: Columns of times that belong to a submission, and move with it.
-_MOVED = ("submit_time", "eligible_time", "deadline")
 #: Flights in a row that come no further before a policy counts as one that knows the future.
 _MOST_VAIN = 50
 
@@ -99,7 +97,7 @@ def fly_closed(table: pa.Table, conditions: Conditions, fly: Callable[..., Outco
     while True:
         never = np.isposinf(flown.first)
         asked = alone.having(incomplete="reject") if never.any() else alone
-        jobs = with_attempts(_at(table, flown.first, loop.submit), flown.again)
+        jobs = with_attempts(_at(table, flown.first), flown.again)
         outcome = fly(jobs, asked, flown.rows)
         implied = loop.follow(outcome, flown, alone)
         reached = implied.differ_from(flown)
@@ -353,11 +351,6 @@ def _break(text: str) -> float:
     return seconds("arrivals: closed", rest) if colon else BREAK
 
 
-def _at(table: pa.Table, submit: np.ndarray, recorded: np.ndarray) -> pa.Table:
+def _at(table: pa.Table, submit: np.ndarray) -> pa.Table:
     """Return the jobs submitted at other times; those that never are have none."""
-    times = np.where(np.isposinf(submit), np.nan, submit)
-    for name in _MOVED:
-        if name in table.column_names:
-            moved = numeric_column(table, name, "arrivals") + (times - recorded)
-            table = with_numbers(table, name, times if name == "submit_time" else moved)
-    return table
+    return submitted_at(table, np.where(np.isposinf(submit), np.nan, submit))

@@ -16,7 +16,7 @@ import numpy as np
 from windtunnel.checked import checked_number
 from windtunnel.errors import SpecError
 from windtunnel.predictors.features import numbers
-from windtunnel.sim.columns import with_numbers
+from windtunnel.sim.columns import submitted_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,8 @@ def at_load(jobs: pa.Table, natural: float, load: float, flown: np.ndarray) -> p
         flown: bool array of shape (n,): jobs that count.
 
     Returns:
-        The table with another ``submit_time``; recorded starts and ends stay as they are.
+        The table with another ``submit_time``, and what is dated by it
+        (`windtunnel.sim.columns.DATED`); recorded starts and ends stay as they are.
 
     Raises:
         SpecError: the load is no number above 0.
@@ -66,7 +67,7 @@ def at_load(jobs: pa.Table, natural: float, load: float, flown: np.ndarray) -> p
     submit = numbers(jobs, "submit_time")
     first = float(submit[flown].min())
     stretched = first + (submit - first) * (natural / load)
-    return with_numbers(jobs, "submit_time", stretched)
+    return submitted_at(jobs, stretched)
 
 
 _EVERY = re.compile(r"(?P<count>\d+)/(?P<seconds>\d+(?:\.\d+)?)")
@@ -103,4 +104,4 @@ def with_arrivals(
     order = np.lexsort((second, submit))
     times = np.empty(len(submit))
     times[order] = float(match["seconds"]) * (np.arange(len(submit)) // count)
-    return with_numbers(table, "submit_time", times)
+    return submitted_at(table, times)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 #: Columns of times, which move with their block, and of names of jobs, which tell it.
-_TIMES = ("submit_time", "eligible_time", "start_time", "end_time")
+_TIMES = ("submit_time", "eligible_time", "deadline", "start_time", "end_time")
 _NAMES = ("job_id", "array_id")
 
 
