@@ -198,3 +198,9 @@ def test_what_cannot_sleep_is_refused() -> None:
         wt.simulate(jobs, "1x4", "fifo", node_sleep="eart")
     with pytest.raises(SpecError, match="buffer"):
         wt.simulate(jobs, "1x4", "fifo", node_sleep="earth,buffer=-1")
+    draws = {"gpus": {"default": {"idle_w": 50, "active_w": 250}}, "host_w": 100, "asleep_w": 301}
+    capped: dict[str, Any] = {"power": draws, "power_cap": 5000, "node_sleep": "earth"}
+    with pytest.raises(SpecError, match="found 301 W; awake and idle node 0 draws 300 W"):
+        wt.simulate(jobs, "1x4", "fifo", **capped)
+    capped["power"] = draws | {"asleep_w": 300}
+    assert wt.simulate(jobs, "1x4", "fifo", **capped).metrics()["num_finished"] == 1

@@ -116,8 +116,9 @@ class Governing:
             quotas: which limit the GPU types that a job may be on; None = there are none.
 
         Raises:
-            SpecError: the model does not describe the cluster, the cap is below what it draws
-                idle, a job could never run, or deadlines are asked for that no job has.
+            SpecError: the model does not describe the cluster, or draws more asleep than idle; the
+                cap is below what it draws idle, a job could never run, or deadlines are asked for
+                that no job has.
         """
         plan = self._plan(problem, cluster, seed)
         never = never_fit(problem, plan, None if least is None else least(problem), quotas)
@@ -203,6 +204,12 @@ class Governing:
                 f"found {lowest:,.6g} W at the lowest; with no job running the cluster draws "
                 f"{model.pue * base_w:,.6g} W already",
             )
+        wake_w = tuple(hosts + watts - model.asleep_w for watts in idle_w)
+        if self.sleep is not None and min(wake_w) < 0:
+            node = wake_w.index(min(wake_w))
+            message = f"found {model.asleep_w:g} W; awake and idle node {node} draws "
+            message += f"{hosts + idle_w[node]:g} W, and no more was expected asleep."
+            raise SpecError("power.asleep_w", message)
         return CapPlan(
             rows=series.rows_from,
             highest_w=float(series.values.max()),
@@ -210,7 +217,7 @@ class Governing:
             limits=self.cap.limits,
             pue=model.pue,
             base_w=base_w,
-            wake_w=tuple(hosts + watts - model.asleep_w for watts in idle_w),
+            wake_w=wake_w,
             kind_of=kind_of,
             type_of=tuple(types.index(kind) for kind in problem.types),
             draws=draws,
