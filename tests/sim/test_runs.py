@@ -354,6 +354,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "compat": None,
         "estimates": None,
         "events": "batch",
+        "ready": None,
         "preemption": "feasible",
         "quotas": None,
         "blocking_limits": False,
