@@ -25,8 +25,6 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import msgspec
-
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
@@ -46,7 +44,8 @@ if TYPE_CHECKING:
 ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
 
 
-class Start(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Start:
     """Start a waiting job.
 
     Attributes:
@@ -67,7 +66,8 @@ class Start(msgspec.Struct, frozen=True):
     beside: JobView | None = None
 
 
-class Preempt(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Preempt:
     """Stop a running job; it waits again with the work it has left.
 
     Attributes:
@@ -81,7 +81,8 @@ class Preempt(msgspec.Struct, frozen=True):
     ends: bool = False
 
 
-class Rerate(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Rerate:
     """Let a running job do so much work a second from now on, before what slows everybody.
 
     Attributes:
@@ -93,7 +94,8 @@ class Rerate(msgspec.Struct, frozen=True):
     rate: float
 
 
-class Resize(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Resize:
     """Run a job, waiting or running, in another way: other GPUs, cores or plan; elastic runs only.
 
     A running job stops and is launched again at once, which costs it its penalty and nothing else.
@@ -109,7 +111,8 @@ class Resize(msgspec.Struct, frozen=True):
     where: Sequence[tuple[int, float]] | None = None
 
 
-class Move(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Move:
     """Run a job on other nodes from now on, which costs it what resuming does; no preemption.
 
     Attributes:
@@ -123,7 +126,8 @@ class Move(msgspec.Struct, frozen=True):
     rate: float | None = None
 
 
-class Wake(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Wake:
     """Ask to decide at a later instant, even if nothing else happens then.
 
     Attributes:
@@ -133,7 +137,8 @@ class Wake(msgspec.Struct, frozen=True):
     at: float
 
 
-class Stop(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Stop:
     """End the run at this instant, as at a horizon: what was to be found out is known."""
 
 
