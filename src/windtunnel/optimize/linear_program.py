@@ -31,8 +31,6 @@ INTERIOR_POINT_COLUMNS = 1_500
 TOLERANCE = 1e-9
 #: A reduced cost above this share of the largest cost pins its column on the optimal face.
 _FACE = 1e-8
-#: HiGHS's `simplex_strategy`: further objectives begin at a feasible solution, as primal needs it.
-_DUAL, _PRIMAL = 1, 4
 #: Rows named in an error.
 _NAMED = 5
 
@@ -317,7 +315,6 @@ class LinearProgram:
         lower, upper = self._lower.copy(), self._upper.copy()
         row_lower, row_upper = self._row_lower.copy(), self._row_upper.copy()
         costs: np.ndarray = self._costs
-        self._highs.setOptionValue("simplex_strategy", _PRIMAL)
         try:
             for objective in then:
                 scale = _FACE * max(1.0, float(np.abs(costs).max(initial=0.0)))
@@ -348,7 +345,6 @@ class LinearProgram:
                     last = self._run("simplex")
                 count += last.iterations
         finally:
-            self._highs.setOptionValue("simplex_strategy", _DUAL)
             moved = ((lower != self._lower) | (upper != self._upper)).nonzero()[0]
             self._push_columns(moved, self._lower[moved], self._upper[moved])
             moved = ((row_lower != self._row_lower) | (row_upper != self._row_upper)).nonzero()[0]
