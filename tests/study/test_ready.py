@@ -51,6 +51,12 @@ def test_a_job_was_eligible_by_its_recorded_start() -> None:
     assert wt.simulate(jobs, "4x4", "fifo").table["start_time"].to_pylist() == [20, 1, 2, 3]
 
 
+def test_who_has_no_submission_is_none_the_less_refused() -> None:
+    jobs = JOBS | {"submit_time": [0, None, 2, 3], "eligible_time": [50.0, 7.0, 1.0, 3.0]}
+    out = wt.simulate(jobs, "1x4", "fifo", incomplete="reject")
+    assert out.table["start_time"].to_pylist() == [50, None, 2, 12]
+
+
 def test_every_policy_of_a_comparison_goes_by_it() -> None:
     found = wt.compare(JOBS, "1x4", ["fifo", "srtf"])
     assert [out.submit_time.tolist() for out in found.outcomes.values()] == [[50, 1, 2, 3]] * 2

@@ -100,7 +100,7 @@ def from_eligible(jobs: pa.Table) -> pa.Table:
     if np.isinf(eligible).any():
         row = int(np.isinf(eligible).argmax())
         raise SpecError("eligible_time", f"found {eligible[row]} in row {row + 1:,}; expected s.")
-    since = np.fmax(submit, np.where(np.isnan(eligible), submit, np.fmin(eligible, start)))
+    since = np.maximum(submit, np.where(np.isnan(eligible), submit, np.fmin(eligible, start)))
     if np.array_equal(since, submit, equal_nan=True):
         return jobs
     return with_numbers(jobs, "submit_time", since)
