@@ -98,7 +98,7 @@ class Admission:
         opened: cython.bint
         self.by_job = self.lacks_power = False
         self.kind = self.state.kind[job]
-        free.draws = self.state.num_stays
+        free.draws = self.state.stays.count
         if self.plans and self.announced.next < self.announced.count:
             hidden = self.announced.hide(free, access, start, self.stop_of(job, start))
             self.by_job = hidden > 0
@@ -207,7 +207,7 @@ class Admission:
             takes: it is taken there.
         """
         spare: cython.longlong = self.state.spare() if self.state.has_power else 0
-        free.draws = self.state.num_stays
+        free.draws = self.state.stays.count
         if not self.fit_in(free, job, self.state.now, spare):
             return None
         found: Pairs = Pairs(free.place.count)

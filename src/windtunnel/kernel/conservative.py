@@ -146,7 +146,7 @@ class ConservativeRule(PreemptingRule):
     @compiled
     def _promise_and_start(self) -> cython.bint:
         """Promise, and start who is due; return whether quotas may matter to others then."""
-        stays: cython.int = self.state.num_stays
+        stays: cython.int = self.state.stays.count
         if self.state.has_quotas:
             self._keep_within_quotas()
         self._promise_broken()
@@ -160,8 +160,8 @@ class ConservativeRule(PreemptingRule):
             self._start_in_order()
         else:
             self._start_due()
-        self.seen_stays = self.state.num_stays
-        return self.state.has_quotas and (self.state.num_stays > stays or self.rises.count > 0)
+        self.seen_stays = self.state.stays.count
+        return self.state.has_quotas and (self.state.stays.count > stays or self.rises.count > 0)
 
     # Quotas.
 
@@ -234,7 +234,7 @@ class ConservativeRule(PreemptingRule):
             return True
         if at < 0 and not self.state.has_power:
             return False
-        if changes != self.seen_changes or self.state.num_stays != self.seen_stays:
+        if changes != self.seen_changes or self.state.stays.count != self.seen_stays:
             return True
         if self.promises.queue.count > 0 and self.promises.queue.time[0] < self.state.now:
             return True
@@ -288,20 +288,20 @@ class ConservativeRule(PreemptingRule):
     def _look_at_stays(self) -> cython.void:
         """Enter what jobs hold that others than this rule have begun."""
         self._let_go_of_started()
-        for stay in range(self.seen_stays, self.state.num_stays):
-            job = self.state.stay_job[stay]
+        for stay in range(self.seen_stays, self.state.stays.count):
+            job = self.state.stays.job[stay]
             if self.state.stay[job] != stay:
                 continue
             self.promises.hold(job, self.state.expected[job], False)
             self._run(job)
             self._lose(job)
-        self.seen_stays = self.state.num_stays
+        self.seen_stays = self.state.stays.count
 
     @compiled
     def _let_go_of_started(self) -> cython.void:
         """Lift the promises of jobs that others than this rule have begun."""
-        for stay in range(self.seen_stays, self.state.num_stays):
-            job = self.state.stay_job[stay]
+        for stay in range(self.seen_stays, self.state.stays.count):
+            job = self.state.stays.job[stay]
             if self.promises.what[job] == PROMISE_MADE or self.promises.what[job] == PROMISE_NEVER:
                 self._let_go(job)
 
@@ -412,7 +412,7 @@ class ConservativeRule(PreemptingRule):
             self.promises.hold(job, self.state.expected[job], True)
             self._run(job)
             job = self.state.following[job]
-        self.seen_stays = self.state.num_stays
+        self.seen_stays = self.state.stays.count
         for change in range(self.announced.next, self.announced.count):
             self._announce(change)
         for at in range(self.announced.num_asleep):

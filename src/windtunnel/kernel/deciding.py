@@ -266,7 +266,7 @@ class Deciding:
         stay: cython.int = self.state.stay[other]
         self.search.given.count = 0
         self.search.given.extend(
-            self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
+            self.state.stays.pairs, self.state.stays.first[stay], self.state.stays.last(stay)
         )
         return self.state.allows(
             self.search.free, job, self.state.held_kind[other], self.search.given
@@ -278,7 +278,7 @@ class Deciding:
             return True
         stay: cython.int = self.state.stay[other]
         floor: cython.longlong = self.state.power.choices.floor_of(
-            job, self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
+            job, self.state.stays.pairs, self.state.stays.first[stay], self.state.stays.last(stay)
         )
         return floor <= self.state.spare()
 
@@ -370,7 +370,7 @@ class Deciding:
 
     def draw_for(self, free: Free) -> None:
         """Let what is random in a free state go by the stays begun so far; nothing is offered."""
-        free.draws = self.state.num_stays
+        free.draws = self.state.stays.count
         self.search.forget()
 
     def has(self, job: cython.int, where: object, kind: cython.int, free: Free) -> bool:
@@ -408,7 +408,7 @@ class Deciding:
     @property
     def stays(self) -> int:
         """Stays begun so far; seeds what is random in the next placement."""
-        return self.state.num_stays
+        return self.state.stays.count
 
     @property
     def colocated(self) -> list:

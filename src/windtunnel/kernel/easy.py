@@ -212,7 +212,7 @@ class EasyRule(PreemptingRule):
         row: cython.int = self.announced.next_row
         cap_w: cython.double = self.announced.cap_w
         if cap_w < 0.0:
-            cap_w = self.state.cap_w
+            cap_w = self.state.budget.cap_w
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
         is_now: cython.bint = self.preempts and self._release_below(head)
         self.last_end = self._last_end() if self.state.has_power else self.state.now
@@ -259,7 +259,7 @@ class EasyRule(PreemptingRule):
         """Return the nanowatts that a job may add to ``drawn`` under a cap."""
         if not self.state.has_power:
             return 0
-        budget = self.state.budget_at(cap_w)
+        budget = self.state.budget.under(cap_w)
         return (budget if budget > 0 else 0) - self.drawn
 
     @compiled
@@ -408,7 +408,7 @@ class EasyRule(PreemptingRule):
         self.beside.give(own, self.held, 0, self.held.count)
         if self._is_beside(job, kind):
             self.beside.take(kind, self.free.place, 0, self.free.place.count)
-            self.beside.draws = self.state.num_stays
+            self.beside.draws = self.state.stays.count
             moves = self.beside.fit_again(own, self.held)
             self.beside.give(kind, self.free.place, 0, self.free.place.count)
         if moves:

@@ -120,7 +120,7 @@ class Feasible(Preemption):
         self.begin_walk()
         if self._may_have_changed():
             self.stamp += 1
-        self.seen_starts = self.state.num_stays
+        self.seen_starts = self.state.stays.count
         self.walks += 1
         self.halted.count = 0
         self.next_halted = 0
@@ -155,8 +155,8 @@ class Feasible(Preemption):
         """
         if self.has_dropped:
             return True
-        for stay in range(self.seen_starts, self.state.num_stays):
-            job = self.state.stay_job[stay]
+        for stay in range(self.seen_starts, self.state.stays.count):
+            job = self.state.stays.job[stay]
             if self.state.quotas.borrows(job, self.state.quotas.accounts.flavor_of[job]):
                 return True
         return False
@@ -355,8 +355,8 @@ class Feasible(Preemption):
             return False
         opened = access > 0 and self.free.open_for(access)
         found = self.free.is_free(
-            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
-            self.state.stay_last(stay),
+            self.state.held_kind[job], self.state.stays.pairs, self.state.stays.first[stay],
+            self.state.stays.last(stay),
         )  # fmt: skip
         if opened:
             self.free.close()
@@ -367,7 +367,7 @@ class Feasible(Preemption):
     @compiled
     def _fits(self, job: cython.int) -> cython.bint:
         if self.admission.is_plain:
-            self.free.draws = self.state.num_stays
+            self.free.draws = self.state.stays.count
             self.admission.kind = self.state.kind[job]
             return self.free.fit(self.admission.kind)
         if self.admission.fit_in(self.free, job, self.state.now, self.spare):
@@ -515,7 +515,7 @@ class Feasible(Preemption):
         for index in range(self.halted.count):
             if self.is_stopped[self.halted.job[index]]:
                 self._take_back(self.halted.job[index])
-        self.free.draws = self.state.num_stays
+        self.free.draws = self.state.stays.count
 
     @compiled
     def _carry_out(self) -> cython.void:

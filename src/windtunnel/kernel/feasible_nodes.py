@@ -93,8 +93,8 @@ class VictimsOnNodes:
     def release(self, job: cython.int) -> cython.bint:
         """Let a running job be gone; return whether the job fits then."""
         stay: cython.int = self.state.stay[job]
-        for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
-            self._release(self.state.log.node[pair], self.state.log.grant[pair])
+        for pair in range(self.state.stays.first[stay], self.state.stays.last(stay)):
+            self._release(self.state.stays.pairs.node[pair], self.state.stays.pairs.grant[pair])
         return self.empty >= self.whole[self.kind] and (
             self.rest[self.kind] == 0 or self.fitting > self.whole[self.kind]
         )

@@ -477,11 +477,11 @@ class Simulation:
         """Return whether nobody who waits will ever be started, as far as can be known."""
         idle: cython.bint = (
             self.state.num_running == 0
-            and self.state.num_stays == self.idle_stays
+            and self.state.stays.count == self.idle_stays
             and self.arrived == self.state.num_jobs
             and self.state.num_waiting > 0
         )
-        self.idle_stays = self.state.num_stays
+        self.idle_stays = self.state.stays.count
         self.num_idle = self.num_idle + 1 if idle else 0
         self.num_quiet = self.num_quiet + 1 if idle and self.certain == 0 else 0
         if self.num_idle <= 1:

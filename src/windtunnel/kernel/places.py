@@ -25,7 +25,7 @@ def fits_as(
     opened: cython.bint = False
     if state.has_access and state.access[job] > 0:
         opened = free.open_for(state.access[job])
-    free.draws = state.num_stays
+    free.draws = state.stays.count
     found = free.fit(kind)
     if opened:
         free.close()

@@ -240,9 +240,9 @@ class ClusterView:
             return None
         stay: cython.int = self.deciding.state.stay[number]
         return view_pairs(
-            self.deciding.state.log,
-            self.deciding.state.stay_first[stay],
-            self.deciding.state.stay_last(stay),
+            self.deciding.state.stays.pairs,
+            self.deciding.state.stays.first[stay],
+            self.deciding.state.stays.last(stay),
         )
 
     def rate(self, job: object) -> float | None:

@@ -97,7 +97,7 @@ class PoweredSearch:
         """See which cap holds now, though it may be that the source has yet to say so."""
         row: cython.int = self.announced.provide_row(self.announced.next_row, self.state.now)
         if self.cap_w < 0.0:
-            self.cap_w = self.state.cap_w
+            self.cap_w = self.state.budget.cap_w
         while row < self.announced.num_rows and self.announced.row_time[row] <= self.state.now:
             self.cap_w = self.announced.row_cap[row]
             row += 1
@@ -116,7 +116,7 @@ class PoweredSearch:
     @compiled
     def _budget(self, cap_w: cython.double) -> cython.longlong:
         """Return what jobs may add to the draw under a cap, nanowatts."""
-        budget: cython.longlong = self.state.budget_at(cap_w)
+        budget: cython.longlong = self.state.budget.under(cap_w)
         return budget if budget > 0 else 0
 
     @compiled

@@ -127,13 +127,13 @@ class Preemption:
     @compiled
     def absorb(self) -> cython.void:
         """Rank the jobs that have begun a stay since this was called last."""
-        for stay in range(self.seen_stays, self.state.num_stays):
-            job = self.state.stay_job[stay]
+        for stay in range(self.seen_stays, self.state.stays.count):
+            job = self.state.stays.job[stay]
             if self.state.stay[job] == stay:
                 self.is_ranked[job] = True
                 self.stored[job] = self.to_store(job)
                 self.ranks.insert(self.stored[job], job, job, self.state.units[job])
-        self.seen_stays = self.state.num_stays
+        self.seen_stays = self.state.stays.count
 
     @compiled
     def to_store(self, job: cython.int) -> cython.double:

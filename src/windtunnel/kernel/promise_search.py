@@ -237,7 +237,7 @@ class PromiseSearch:
     def fits_as(self, kind: cython.int, time: cython.double) -> cython.bint:
         """Return whether a kind of job fits what steps have in common, its reserved nodes first."""
         shown: cython.bint = False
-        self.scratch.draws = self.state.num_stays
+        self.scratch.draws = self.state.stays.count
         if self.access > 0 and self.profile.sets > 0:
             self.profile.rows.copy(PROFILE_PART, PROFILE_COMMON)
             for node in range(self.num_nodes):

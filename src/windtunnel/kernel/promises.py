@@ -242,7 +242,7 @@ class Promises:
         """
         stay: cython.int = self.state.stay[job]
         self.keep_place(
-            job, self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
+            job, self.state.stays.pairs, self.state.stays.first[stay], self.state.stays.last(stay)
         )
         self.what[job] = PROMISE_KEPT
         if self.state.has_power:

@@ -164,7 +164,7 @@ class QuotaWalk(Preemption):
         lacks_power: cython.bint
         needed: cython.longlong
         draw: cython.longlong = 0
-        power: cython.longlong = self.state.budget if self.state.has_power else 0
+        power: cython.longlong = self.state.budget.now if self.state.has_power else 0
         quota = quota - self._count_reserved()
         self.ranks.begin_walk(self.shift())
         while self.lines.num_tops > 0 or not self.ranks.at_end():
@@ -218,13 +218,13 @@ class QuotaWalk(Preemption):
                 self.reserved[group] += self.free.free_units(node)
         while job >= 0:
             for pair in range(
-                self.state.stay_first[self.state.stay[job]],
-                self.state.stay_last(self.state.stay[job]),
+                self.state.stays.first[self.state.stay[job]],
+                self.state.stays.last(self.state.stay[job]),
             ):
-                group = self.free.holder(self.state.log.node[pair])
+                group = self.free.holder(self.state.stays.pairs.node[pair])
                 if group > 0 and self.announced.in_group[self._access_of(job), group]:
                     self.reserved[group] += self.free.granted(
-                        self.state.held_kind[job], self.state.log.grant[pair]
+                        self.state.held_kind[job], self.state.stays.pairs.grant[pair]
                     )
             job = self.state.following[job]
         for group in range(1, self.groups + 1):

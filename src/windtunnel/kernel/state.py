@@ -12,18 +12,21 @@ import numpy
 from cython.cimports.libc.math import floor
 
 from windtunnel.kernel.checkpoints import Checkpoints
-from windtunnel.kernel.endless import ENDLESS, UNKNOWN
+from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_use import NodeUse
 from windtunnel.kernel.orders import UsageBooks
 from windtunnel.kernel.pace import Pace
-from windtunnel.kernel.pairs import Pairs, longer
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.power_budget import PowerBudget
 from windtunnel.kernel.power_levels import PowerLevels
 from windtunnel.kernel.quota_limits import QuotaLimits
 from windtunnel.kernel.ranked import Ranked
+from windtunnel.kernel.stays import StayLog
 from windtunnel.kernel.verdicts import Verdicts
 
 #: What a job is up to; the first six are the codes of `windtunnel.sim.flight.STATUS_NAMES`.
@@ -33,10 +36,6 @@ STATE_WAITING = cython.declare(cython.int, 2)
 STATE_NOT_SUBMITTED = cython.declare(cython.int, 3)
 STATE_FAILED = cython.declare(cython.int, 5)
 STATE_HELD = cython.declare(cython.int, 6)
-#: Power is summed in whole nanowatts; a cap that is met but for rounding is met.
-STATE_NANO = cython.declare(cython.double, 1e9)
-STATE_SLACK = cython.declare(cython.double, 1e-9)
-STATE_NO_BUDGET = cython.declare(cython.longlong, 1 << 62)
 
 
 @cython.final
@@ -94,38 +93,20 @@ class State:
     last_running: cython.int
     following: cython.int[::1]
     preceding: cython.int[::1]
-    # The log of stays.
-    num_stays: cython.int
-    capacity: cython.int
-    stay_job: cython.int[::1]
-    stay_start: cython.double[::1]
-    stay_end: cython.double[::1]
-    stay_first: cython.longlong[::1]
-    log: Pairs
-    # Nodes in use, where nodes may sleep; and in which order jobs came into the queue.
+    # Where nodes may sleep: in which order jobs came into the queue.
     counts_nodes: cython.bint
-    users: cython.int[::1]
-    in_use: cython.int
-    peak: cython.int
     came: cython.longlong[::1]
     comings: cython.longlong
-    # Power, in whole nanowatts: what running jobs may add to what the machines draw without them.
-    budget: cython.longlong
-    cap_w: cython.double
-    base_w: cython.double
-    pue: cython.double
-    num_levels: cython.longlong
-    level_capacity: cython.longlong
-    level_stay: cython.int[::1]
-    level_time: cython.double[::1]
-    level: cython.int[::1]
     # Parts.
+    stays: StayLog
+    node_use = cython.declare(NodeUse, visibility="readonly")
     free: Free
     lines: Lines
     ends: JobHeap
     expects: Ranked
     pace: Pace
     power: PowerLevels
+    budget = cython.declare(PowerBudget, visibility="readonly")
     quotas: QuotaLimits
     books: UsageBooks
     checkpoints: Checkpoints
@@ -169,18 +150,12 @@ class State:
         self.free = free
         self.ends = JobHeap(count)
         self.expects = Ranked()
-        self.log = Pairs(most)  # memory that is not written to is not taken
+        self.stays = StayLog(count)
         self.status = numpy.full(most, STATE_NOT_SUBMITTED, dtype=numpy.int8)
         self.stay = numpy.full(most, -1, dtype=numpy.int32)
         self.following = numpy.full(most, -1, dtype=numpy.int32)
         self.preceding = numpy.full(most, -1, dtype=numpy.int32)
         self.first_running = self.last_running = -1
-        self.capacity = most + 1
-        self.num_stays = 0
-        self.stay_job = numpy.empty(self.capacity, dtype=numpy.int32)
-        self.stay_start = numpy.empty(self.capacity)
-        self.stay_end = numpy.empty(self.capacity)
-        self.stay_first = numpy.zeros(self.capacity, dtype=numpy.int64)
         self.now = self.happened = -numpy.inf
         self._take_up(features, jobs)
         self.rerated = JobList()
@@ -210,19 +185,14 @@ class State:
         self.has_pace = self.pace is not None
         self.power = features.get("power")
         self.has_power = self.power is not None
+        self.budget = PowerBudget()
         self.quotas = features.get("quotas")
         self.has_quotas = self.quotas is not None
         if self.has_quotas:
             self.free.limit(self.quotas)
         self.counts_nodes = bool(features.get("counts_nodes"))
-        self.users = numpy.zeros(
-            self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32
-        )
+        self.node_use = NodeUse(self.free.num_nodes() if self.counts_nodes else 0)
         self.came = numpy.zeros(count if self.counts_nodes else 1, dtype=numpy.int64)
-        self.cap_w = ENDLESS
-        self.pue = 1.0
-        self.level_stay = self.level = numpy.zeros(0, dtype=numpy.int32)
-        self.level_time = numpy.zeros(0)
         self.books = features.get("books")
         self.has_books = self.books is not None
         self.has_access = jobs.access is not None
@@ -253,21 +223,6 @@ class State:
         self.held_kind = numpy.array(self.kind) if features.get("kinds_vary") else self.kind
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
 
-    def _grow(self) -> None:
-        capacity = self.capacity + self.capacity // 2 + 64
-        self.stay_job = longer(self.stay_job, capacity)
-        self.stay_start = longer(self.stay_start, capacity)
-        self.stay_end = longer(self.stay_end, capacity)
-        self.stay_first = longer(self.stay_first, capacity)
-        self.capacity = capacity
-
-    def _grow_levels(self) -> None:
-        capacity = 2 * self.level_capacity + 64
-        self.level_stay = longer(self.level_stay, capacity)
-        self.level_time = longer(self.level_time, capacity)
-        self.level = longer(self.level, capacity)
-        self.level_capacity = capacity
-
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
         """Note for Python that a job began (1) or left (-1)."""
@@ -279,9 +234,9 @@ class State:
     @compiled
     def begin(self, job: cython.int, kind: cython.int) -> cython.void:
         """Let a waiting job begin a stay where ``free.place`` says; it is in no line any more."""
-        first: cython.longlong = self.log.count
-        self.log.extend(self.free.place, 0, self.free.place.count)
-        self.free.take(kind, self.log, first, self.log.count)
+        first: cython.longlong = self.stays.pairs.count
+        self.stays.pairs.extend(self.free.place, 0, self.free.place.count)
+        self.free.take(kind, self.stays.pairs, first, self.stays.pairs.count)
         if kind != self.held_kind[job]:
             self.held_kind[job] = kind
         self._open_stay(job, first)
@@ -289,9 +244,9 @@ class State:
     @compiled
     def begin_beside(self, job: cython.int, other: cython.int) -> cython.void:
         """Let a waiting job begin a stay on the GPUs of a running one, which has no mate."""
-        first: cython.longlong = self.log.count
+        first: cython.longlong = self.stays.pairs.count
         stay: cython.int = self.stay[other]
-        self.log.extend(self.log, self.stay_first[stay], self.stay_last(stay))
+        self.stays.pairs.extend(self.stays.pairs, self.stays.first[stay], self.stays.last(stay))
         self.mate[job] = other
         self.mate[other] = job
         self.held_kind[job] = self.held_kind[other]
@@ -300,16 +255,7 @@ class State:
 
     @compiled
     def _open_stay(self, job: cython.int, first: cython.longlong) -> cython.void:
-        stay: cython.int = self.num_stays
-        if stay + 1 >= self.capacity:
-            with cython.gil:
-                self._grow()
-        self.stay_job[stay] = job
-        self.stay_start[stay] = self.now
-        self.stay_end[stay] = UNKNOWN
-        self.stay_first[stay] = first
-        self.stay_first[stay + 1] = self.log.count
-        self.num_stays = stay + 1
+        stay: cython.int = self.stays.open(job, self.now, first)
         self.stay[job] = stay
         self.status[job] = STATE_RUNNING
         self.num_waiting -= 1
@@ -323,15 +269,15 @@ class State:
         self.last_running = job
         self._get_on(job, stay)
         if self.has_pace:
-            self.pace.enter(job, self.log, first, self.log.count)
+            self.pace.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_power:
-            self.power.enter(job, self.log, first, self.log.count)
+            self.power.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_quotas:
             self._use_quota(job, first)
         if self.has_books:
             self.books.charge(job, 1.0, self.now)
         if self.counts_nodes:
-            self._use_nodes(first, self.log.count, 1)
+            self.node_use.add(self.stays.pairs, first, self.stays.pairs.count, 1)
         if self.tells and not self.moving:
             self.tell(job, 1)
 
@@ -340,8 +286,10 @@ class State:
         """Book what a job that begins a stay uses of its queue's quota."""
         self.quotas.begin(
             job,
-            self.quotas.flavor_on(self.log, first, self.log.count),
-            self._quota_asked(job, self.held_kind[job], self.log, first, self.log.count),
+            self.quotas.flavor_on(self.stays.pairs, first, self.stays.pairs.count),
+            self._quota_asked(
+                job, self.held_kind[job], self.stays.pairs, first, self.stays.pairs.count
+            ),
         )
 
     @compiled
@@ -371,19 +319,6 @@ class State:
             self.quotas.flavor_on(pairs, 0, pairs.count),
             self._quota_asked(job, kind, pairs, 0, pairs.count),
         )
-
-    @compiled
-    def _use_nodes(
-        self, first: cython.longlong, last: cython.longlong, sign: cython.int
-    ) -> cython.void:
-        """Count the nodes that are in use."""
-        for pair in range(first, last):
-            node = self.log.node[pair]
-            self.in_use -= self.users[node] > 0
-            self.users[node] += sign
-            self.in_use += self.users[node] > 0
-        if self.in_use > self.peak:
-            self.peak = self.in_use
 
     @compiled
     def _get_on(self, job: cython.int, stay: cython.int) -> cython.void:
@@ -422,11 +357,6 @@ class State:
         known: cython.double = self.estimate[job] - (self.work[job] - left)
         return known if known > 0.0 else 0.0
 
-    @compiled
-    def stay_last(self, stay: cython.int) -> cython.longlong:
-        """Return where the pairs of a stay end in the log."""
-        return self.stay_first[stay + 1]
-
     # Progress.
 
     @compiled
@@ -463,7 +393,7 @@ class State:
         before: cython.double = self.run_before[job] if self.keeps_left else 0.0
         if self.status[job] != STATE_RUNNING:
             return before
-        return before + self.now - self.stay_start[self.stay[job]]
+        return before + self.now - self.stays.start[self.stay[job]]
 
     @compiled
     def rerate(self, job: cython.int, rate: cython.double) -> cython.void:
@@ -502,7 +432,7 @@ class State:
     @compiled
     def settle(self) -> cython.void:
         """Give the running jobs whose rate may have changed the rate that they now have."""
-        if self.has_power and self.power.choose(self.budget) > 0:
+        if self.has_power and self.power.choose(self.budget.now) > 0:
             self._note_levels()
         self.pace.take_touched()
         for touched in range(self.pace.num_touched):
@@ -534,30 +464,16 @@ class State:
     # Power.
 
     @compiled
-    def budget_at(self, cap_w: cython.double) -> cython.longlong:
-        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
-        if cap_w == ENDLESS:
-            return STATE_NO_BUDGET
-        watts: cython.double = cap_w / self.pue * (1 + STATE_SLACK) - self.base_w
-        return cython.cast(cython.longlong, floor(watts * STATE_NANO))
-
-    @compiled
     def spare(self) -> cython.longlong:
         """Return the nanowatts that a job may add now."""
-        return (self.budget if self.budget > 0 else 0) - self.power.floor_sum
+        return (self.budget.now if self.budget.now > 0 else 0) - self.power.floor_sum
 
     @compiled
     def _note_levels(self) -> cython.void:
         """Write down whose power limits have changed, and see to their rates."""
         for changed in range(self.power.num_changed):
             job = self.power.changed[changed]
-            if self.num_levels == self.level_capacity:
-                with cython.gil:
-                    self._grow_levels()
-            self.level_stay[self.num_levels] = self.stay[job]
-            self.level_time[self.num_levels] = self.now
-            self.level[self.num_levels] = self.power.level[job]
-            self.num_levels += 1
+            self.stays.note_level(self.stay[job], self.now, self.power.level[job])
             self.pace.touch(job)
 
     # Leave.
@@ -566,7 +482,9 @@ class State:
     def give_place(self, free: Free, job: cython.int) -> cython.void:
         """Give what a running job holds back to a free state of this cluster, but its quota."""
         stay: cython.int = self.stay[job]
-        free.give(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
+        free.give(
+            self.held_kind[job], self.stays.pairs, self.stays.first[stay], self.stays.last(stay)
+        )
 
     @compiled
     def give_all(self, free: Free, job: cython.int) -> cython.void:
@@ -605,13 +523,15 @@ class State:
     def take_place(self, free: Free, job: cython.int) -> cython.void:
         """Undo `give_place`."""
         stay: cython.int = self.stay[job]
-        free.take(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
+        free.take(
+            self.held_kind[job], self.stays.pairs, self.stays.first[stay], self.stays.last(stay)
+        )
 
     @compiled
     def _leave(self, job: cython.int) -> cython.void:
         """Take a running job off its GPUs; what becomes of its work has been seen to."""
         stay: cython.int = self.stay[job]
-        self.stay_end[stay] = self.now
+        self.stays.end[stay] = self.now
         self.status[job] = STATE_HELD
         self.num_running -= 1
         if self.preceding[job] >= 0:
@@ -635,7 +555,7 @@ class State:
             self.give_place(self.free, job)
         self.stay[job] = -1
         if self.keeps_left:
-            self.run_before[job] += self.now - self.stay_start[stay]
+            self.run_before[job] += self.now - self.stays.start[stay]
         if self.has_pace:
             self.pace.leave(job)
         if self.has_power:
@@ -646,7 +566,7 @@ class State:
         if self.has_books:
             self.books.charge(job, -1.0, self.now)
         if self.counts_nodes:
-            self._use_nodes(self.stay_first[stay], self.stay_last(stay), -1)
+            self.node_use.add(self.stays.pairs, self.stays.first[stay], self.stays.last(stay), -1)
         if self.tells and not self.moving:
             self.tell(job, -1)
 
@@ -667,7 +587,7 @@ class State:
     @compiled
     def _book_overhead(self, job: cython.int) -> cython.void:
         """Book the seconds of a job's stay that went into resuming and into checkpoints."""
-        held: cython.double = self.now - self.stay_start[self.stay[job]]
+        held: cython.double = self.now - self.stays.start[self.stay[job]]
         paid: cython.double = self.paid[job] if self.resumes else 0.0
         writing: cython.double = 0.0
         if held <= paid:
@@ -755,21 +675,11 @@ class State:
 
     # Python's side.
 
-    def know_cap(self, cap_w: float, base_w: float, pue: float) -> None:
-        """Say what cap holds, and what machines draw with no job on them, W: for plans."""
-        self.cap_w, self.base_w, self.pue = cap_w, base_w, pue
-
     def set_budget(self, nanowatts: int) -> None:
         """Let jobs add so much to the draw from now on; whoever was refused may try again."""
-        self.budget = nanowatts
+        self.budget.now = nanowatts
         self.free.version += 1
         self.free.changes += 1
-
-    def take_peak(self) -> int:
-        """Return the most nodes in use since this was asked last."""
-        peak = self.peak
-        self.peak = self.in_use
-        return peak
 
     def use_lines(self, lines: Lines) -> None:
         """Let the jobs wait in these lines."""

@@ -36,7 +36,7 @@ class StateTables:
 
     def columns(self) -> dict:
         """Return the arrays of the jobs and of the log, as they are, by name."""
-        stays = self.state.num_stays
+        stays = self.state.stays.count
         return {
             "status": numpy.asarray(self.state.status),
             "left": numpy.asarray(self.state.left),
@@ -49,12 +49,12 @@ class StateTables:
             "lost": numpy.asarray(self.state.lost),
             "restarts": numpy.asarray(self.state.restarts),
             "slowed": numpy.asarray(self.state.slowed),
-            "stay_job": numpy.asarray(self.state.stay_job)[:stays],
-            "stay_start": numpy.asarray(self.state.stay_start)[:stays],
-            "stay_end": numpy.asarray(self.state.stay_end)[:stays],
-            "stay_first": numpy.asarray(self.state.stay_first)[: stays + 1],
-            "nodes": numpy.asarray(self.state.log.node)[: self.state.log.count],
-            "grants": numpy.asarray(self.state.log.grant)[: self.state.log.count],
+            "stay_job": numpy.asarray(self.state.stays.job)[:stays],
+            "stay_start": numpy.asarray(self.state.stays.start)[:stays],
+            "stay_end": numpy.asarray(self.state.stays.end)[:stays],
+            "stay_first": numpy.asarray(self.state.stays.first)[: stays + 1],
+            "nodes": numpy.asarray(self.state.stays.pairs.node)[: self.state.stays.pairs.count],
+            "grants": numpy.asarray(self.state.stays.pairs.grant)[: self.state.stays.pairs.count],
         }
 
     def recorded(self) -> tuple:
@@ -85,16 +85,16 @@ class StateTables:
 
     def levels(self) -> tuple:
         """Return (stay, time, level) of all power limits that running jobs were given."""
-        many = self.state.num_levels
+        many = self.state.stays.num_levels
         return (
-            numpy.asarray(self.state.level_stay)[:many],
-            numpy.asarray(self.state.level_time)[:many],
-            numpy.asarray(self.state.level)[:many],
+            numpy.asarray(self.state.stays.level_stay)[:many],
+            numpy.asarray(self.state.stays.level_time)[:many],
+            numpy.asarray(self.state.stays.level)[:many],
         )
 
     def power_state(self) -> tuple:
         """Return (budget, sum of floors), nanowatts."""
-        return self.state.budget, self.state.power.floor_sum
+        return self.state.budget.now, self.state.power.floor_sum
 
     def floor_of(self, job: int) -> int:
         """Return the least that a running job can be brought to draw, nanowatts."""
@@ -160,8 +160,8 @@ class StateTables:
     def _stands_on(self, job: cython.int, wanted: cython.int[::1]) -> cython.bint:
         """Return whether a running job is on a node that is marked."""
         stay: cython.longlong = self.state.stay[job]
-        for pair in range(self.state.stay_first[stay], self.state.stay_first[stay + 1]):
-            node = self.state.log.node[pair]
+        for pair in range(self.state.stays.first[stay], self.state.stays.first[stay + 1]):
+            node = self.state.stays.pairs.node[pair]
             if node < wanted.shape[0] and wanted[node] != 0:
                 return True
         return False
@@ -169,8 +169,11 @@ class StateTables:
     def where(self, job: int) -> list:
         """Return the (node, grant) pairs of a running job."""
         stay = self.state.stay[job]
-        pairs = range(self.state.stay_first[stay], self.state.stay_first[stay + 1])
-        return [(self.state.log.node[pair], self.state.log.grant[pair]) for pair in pairs]
+        pairs = range(self.state.stays.first[stay], self.state.stays.first[stay + 1])
+        return [
+            (self.state.stays.pairs.node[pair], self.state.stays.pairs.grant[pair])
+            for pair in pairs
+        ]
 
     def attained(self, job: int) -> tuple:
         """Return (seconds on GPUs so far, seconds of work left) of an active job."""

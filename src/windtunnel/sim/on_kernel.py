@@ -41,7 +41,7 @@ class OnKernel:
         self.where, self.sharing = tables.where, tables.sharing
         self.attained, self.time_left = tables.attained, tables.time_to_go
         self.secured, self.saved_last = tables.secured, tables.saved_last
-        self.floor, self.most_nodes_in_use = tables.floor_of, state.take_peak
+        self.floor, self.most_nodes_in_use = tables.floor_of, state.node_use.take_peak
         self.failing, self.fail_at = sim.failing, sim.fail_at
         self.set_start_overhead = sim.set_start_overhead
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
@@ -231,7 +231,7 @@ class KernelPower(PowerSources):
         sim, cap, sleeper = self.lent.sim, self.plan.cap, self.sleeper
         sim.cap_time = self._next_cap[0]
         if cap is not None:
-            self.lent.state.know_cap(self.cap_w, self.base_w, cap.pue)
+            self.lent.state.budget.know(self.cap_w, self.base_w, cap.pue)
         if sleeper is not None:
             waking = sorted(sleeper.waking)
             nodes = [node for _, node in waking] + sorted(sleeper.asleep)
