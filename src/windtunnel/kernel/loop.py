@@ -17,12 +17,9 @@ from windtunnel.kernel.orders import ServiceLevels
 from windtunnel.kernel.pairs import PAIRS_REFUSED
 from windtunnel.kernel.recorder import Recorder
 from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.slices import Slices
+from windtunnel.kernel.standstill import Standstill
 from windtunnel.kernel.state import STATE_FAILED, State
-
-if cython.compiled:
-    from cython.cimports.libc.time import CLOCKS_PER_SEC, clock, clock_t
-else:
-    from windtunnel.kernel.plain_clock import CLOCKS_PER_SEC, clock, clock_t
 
 #: Why `advance` returns.
 LOOP_OVER = cython.declare(cython.int, 0)
@@ -34,14 +31,6 @@ LOOP_DECIDE = cython.declare(cython.int, 5)
 LOOP_AFTER = cython.declare(cython.int, 6)
 LOOP_END = cython.declare(cython.int, 7)
 LOOP_IDLE = cython.declare(cython.int, 8)
-#: Parts of a second of CPU time: `advance` returns after one of the former, for signals to be
-#: handled and progress to be reported, and looks at the clock after about one of the latter, or so
-#: many instants.
-LOOP_SLICES = cython.declare(cython.int, 5)
-LOOP_LOOKS = cython.declare(cython.int, 50)
-LOOP_MOST_UNSEEN = cython.declare(cython.int, 256)
-#: Instants in a row in which nobody runs, arrives or is started, though somebody waits.
-LOOP_MOST_IDLE = cython.declare(cython.int, 10_000)
 
 #: What is to be done next, within an instant or between two.
 PHASE_NEXT = cython.declare(cython.int, 0)
@@ -85,14 +74,9 @@ class Simulation:
         certain: changes that Python's sources have to come, whatever chance brings.
         news: something happened at this instant that calls for a decision.
         arrived: jobs that have arrived.
-        settles: jobs are given up on that nobody started in ``patience`` seconds, though nobody
-            ran and nothing was certain to come (`windtunnel.sim.run_rules`).
         asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
-        gave_up: nobody who waits will ever be started, as far as can be known.
         is_asked: Python has been asked at this instant whether the run goes on; it does.
         before, capped_before: the clock, s, and ``time_capped`` before this instant.
-        num_idle, num_quiet: instants in a row, up to now, at which nobody ran or was started,
-            though somebody waits; at the quiet ones nothing else was certain to come.
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
         at_round: a round began, and was not taken notice of yet (`takes_round`).
@@ -103,6 +87,8 @@ class Simulation:
     state: State
     rule: Rule
     recorder: Recorder
+    standstill: Standstill
+    slices: Slices
     levels: ServiceLevels
     phase: cython.int
     until: cython.double
@@ -119,7 +105,6 @@ class Simulation:
     certain = cython.declare(cython.longlong, visibility="public")
     news = cython.declare(cython.bint, visibility="public")
     arrived = cython.declare(cython.int, visibility="readonly")
-    gave_up = cython.declare(cython.bint, visibility="readonly")
     time_capped = cython.declare(cython.double, visibility="readonly")
     points = cython.declare(cython.longlong, visibility="readonly")
     every: cython.double
@@ -129,22 +114,11 @@ class Simulation:
     at_round: cython.bint
     decide_every: cython.double
     pending: cython.double
-    settles: cython.bint
     asks_idle: cython.bint
     is_asked: cython.bint
     before: cython.double
     capped_before: cython.double
-    patience: cython.double
-    num_idle: cython.int
-    num_quiet: cython.int
-    idle_since: cython.double
-    quiet_since: cython.double
-    idle_stays: cython.int
     is_awake: cython.bint
-    steps: cython.int
-    stride: cython.int
-    looked: clock_t
-    sliced: clock_t
     refused: cython.longlong
     fresh: JobList
     fails_once: cython.char[::1]
@@ -171,17 +145,17 @@ class Simulation:
         self.decide_every = float(options["decide_every"])
         self.decides_in_rounds = bool(options["decides_in_rounds"])
         self.arrivals_wait = bool(options["arrivals_wait"])
-        self.settles = bool(options["settles"])
+        self.standstill = Standstill(
+            state, float(options["patience"]), settles=bool(options["settles"])
+        )
+        self.slices = Slices()
         self.asks_idle = bool(options["asks_idle"])
-        self.wants_after = self.ends_instants = self.news = self.gave_up = False
+        self.wants_after = self.ends_instants = self.news = False
         self.num_held = self.certain = self.arrived = self.points = 0
         self.time_capped = 0.0
-        self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
         self.pending = numpy.inf
-        self.looked = self.sliced = clock()
-        self.stride = 1
         self.phase = PHASE_NEXT
         self.refused = PAIRS_REFUSED
         self.fresh, self.failed = JobList(), JobList()
@@ -431,8 +405,7 @@ class Simulation:
             self.state.settle()
         else:
             self.state.settle_bases()
-        self.steps -= 1
-        if self.steps <= 0 and self._is_slice_over():
+        if self.slices.is_over():
             return LOOP_SLICE
         if self.state.num_over == self.state.num_jobs:
             return LOOP_OVER
@@ -458,43 +431,14 @@ class Simulation:
         return -1
 
     @compiled
-    def _is_slice_over(self) -> cython.bint:
-        """Look at the clock, and say after how many instants to look again."""
-        now: clock_t = clock()
-        if now - self.looked > CLOCKS_PER_SEC // LOOP_LOOKS:
-            self.stride = max(self.stride // 2, 1)
-        else:
-            self.stride = min(2 * self.stride, LOOP_MOST_UNSEEN)
-        self.steps = self.stride
-        self.looked = now
-        if now - self.sliced < CLOCKS_PER_SEC // LOOP_SLICES:
-            return False
-        self.sliced = now
-        return True
-
-    @compiled
     def _is_idle(self) -> cython.bint:
         """Return whether nobody who waits will ever be started, as far as can be known."""
-        idle: cython.bint = (
-            self.state.num_running == 0
-            and self.state.stays.count == self.idle_stays
-            and self.arrived == self.state.num_jobs
-            and self.state.num_waiting > 0
+        return self.standstill.look(
+            self.arrived < self.state.num_jobs,
+            self.certain == 0,
+            self.pending < ENDLESS,
+            self._next_alarm() < ENDLESS,
         )
-        self.idle_stays = self.state.stays.count
-        self.num_idle = self.num_idle + 1 if idle else 0
-        self.num_quiet = self.num_quiet + 1 if idle and self.certain == 0 else 0
-        if self.num_idle <= 1:
-            self.idle_since = self.state.now
-        if self.num_quiet <= 1:
-            self.quiet_since = self.state.now
-        if self.num_quiet == 0 or self.pending < ENDLESS:
-            return False
-        if self.settles and self.num_quiet > 1 and self._next_alarm() == ENDLESS:
-            self.gave_up = self.state.now - self.quiet_since >= self.patience
-        if self.num_idle > LOOP_MOST_IDLE:
-            self.gave_up = self.gave_up or self.state.now - self.idle_since >= self.patience
-        return self.gave_up
 
     @compiled
     def _asks_whether_idle(self) -> cython.bint:
@@ -690,6 +634,11 @@ class Simulation:
             self.state.lines.key[job[at]] = key[at]
         self.state.lines.reorder()
         self.rule.rekeyed()
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether nobody who waits will ever be started, as far as can be known."""
+        return self.standstill.gave_up
 
     @property
     def next_alarm(self) -> float:
