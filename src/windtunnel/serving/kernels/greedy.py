@@ -50,6 +50,9 @@ class Trial:
     _most: cython.longlong
     _clocks: Clocks
     _last: cython.double[::1]
+    #: Requests served, and their latencies added up, s.
+    _served: cython.longlong
+    _latency: cython.double
 
     def __init__(
         self,
@@ -81,65 +84,67 @@ class Trial:
     def run(self) -> cython.void:
         """Simulate the placement; all groups are free from ever on."""
         i: cython.longlong
-        g: cython.longlong
-        k: cython.longlong
-        m: cython.longlong
-        best: cython.longlong
-        clock: cython.longlong
-        first: cython.longlong
-        stages: cython.longlong
-        now: cython.double
-        t: cython.double
-        least: cython.double
-        latency: cython.double
-        replicas: cython.longlong = 0
-        served: cython.longlong = 0
-        total: cython.double = 0.0
+        replicas: cython.longlong = self._begin()
         self.runs += 1
-        for g in range(self.groups):
-            self.received[g] = 0
-            self._last[g] = -self.never
-        for k in range(self._clocks.free.shape[0]):
-            self._clocks.free[k] = -self.never
-        for m in range(self.models):
-            self.good[m] = 0
-            self._num_hosts[m] = 0
-            for g in range(self.groups):
-                if self.placed[g, m]:
-                    self._hosts[m, self._num_hosts[m]] = g
-                    self._num_hosts[m] += 1
-                    replicas += 1
         for i in range(self.arrival.shape[0]):
-            m = self.model[i]
-            best = -1
-            least = self.never
-            for k in range(self._num_hosts[m]):
-                g = self._hosts[m, k]
-                if self._last[g] < least:
-                    least = self._last[g]
-                    best = g
-            if best < 0:
-                continue
-            self.received[best] += 1
-            clock = best * self._most
-            first = (self.config[best] * self.models + m) * self._most
-            stages = self.stages[self.config[best]]
-            now = self.arrival[i]
-            t = self._clocks.passed(now, clock, first, stages)
-            latency = t + self.fixed - now
-            if latency > self.slo[i]:
-                continue
-            self._last[best] = self._clocks.pass_on(now, clock, first, stages)
-            self.good[m] += 1
-            served += 1
-            total += latency
+            group = self._group_for(self.model[i])
+            if group >= 0:
+                self._serve(i, group)
         self.attainment = 0.0
         if self.arrival.shape[0] > 0:
-            self.attainment = cython.cast(cython.double, served) / self.arrival.shape[0]
-        mean: cython.double = 0.0
-        if served > 0:
-            mean = total / served
+            self.attainment = cython.cast(cython.double, self._served) / self.arrival.shape[0]
+        mean: cython.double = self._latency / self._served if self._served > 0 else 0.0
         self.score = self.attainment - mean / 1e4 + replicas / 1e6
+
+    @compiled
+    def _begin(self) -> cython.longlong:
+        """Let nobody have been served; return the number of replicas."""
+        replicas: cython.longlong = 0
+        self._served = 0
+        self._latency = 0.0
+        for group in range(self.groups):
+            self.received[group] = 0
+            self._last[group] = -self.never
+        for clock in range(self._clocks.free.shape[0]):
+            self._clocks.free[clock] = -self.never
+        for model in range(self.models):
+            self.good[model] = 0
+            self._num_hosts[model] = 0
+            for group in range(self.groups):
+                if self.placed[group, model]:
+                    self._hosts[model, self._num_hosts[model]] = group
+                    self._num_hosts[model] += 1
+            replicas += self._num_hosts[model]
+        return replicas
+
+    @compiled
+    def _group_for(self, model: cython.longlong) -> cython.longlong:
+        """Return the group with the least work that has a model, -1 = none."""
+        best: cython.longlong = -1
+        least: cython.double = self.never
+        for host in range(self._num_hosts[model]):
+            group = self._hosts[model, host]
+            if self._last[group] < least:
+                least = self._last[group]
+                best = group
+        return best
+
+    @compiled
+    def _serve(self, i: cython.longlong, group: cython.longlong) -> cython.void:
+        """Let a group serve a request, if it can in time."""
+        model: cython.longlong = self.model[i]
+        clock: cython.longlong = group * self._most
+        first: cython.longlong = (self.config[group] * self.models + model) * self._most
+        stages: cython.longlong = self.stages[self.config[group]]
+        now: cython.double = self.arrival[i]
+        self.received[group] += 1
+        latency: cython.double = self._clocks.passed(now, clock, first, stages) + self.fixed - now
+        if latency > self.slo[i]:
+            return
+        self._last[group] = self._clocks.pass_on(now, clock, first, stages)
+        self.good[model] += 1
+        self._served += 1
+        self._latency += latency
 
 
 def score(trial: Trial) -> tuple[float, float]:
@@ -215,93 +220,151 @@ def replicate(
     return best.astype(numpy.bool_), best_score, best_attainment, trial.runs
 
 
-def refine(
-    trial: Trial,
-    weight: cython.const[cython.double][:, ::1],
-    budget: cython.double,
-    stopped: cython.uchar[::1],
-    most: cython.longlong,
-) -> tuple[numpy.ndarray, float, float, int]:
-    """Climb from a placement by adding a replica, or putting it in another's place, while it helps.
-
-    Models with the most unserved requests are tried first, in the groups that received the least;
-    what gives way is the model whose requests are served best. The first better one is taken.
+@cython.final
+@cython.cclass
+class Climb:
+    """Goes from a placement to better ones.
 
     Args:
         trial: of the placement to begin with.
         weight, budget, stopped: as for `replicate`.
         most: simulations at most.
 
+    Attributes:
+        score, attainment: of the placement that ``trial`` has now.
+    """
+
+    trial: Trial
+    weight: cython.const[cython.double][:, ::1]
+    budget: cython.double
+    stopped: cython.uchar[::1]
+    most: cython.longlong
+    score: cython.double
+    attainment: cython.double
+    _used: cython.double[::1]
+
+    def __init__(
+        self,
+        trial: Trial,
+        weight: numpy.ndarray,
+        budget: cython.double,
+        stopped: numpy.ndarray,
+        most: cython.longlong,
+    ) -> None:
+        self.trial, self.weight, self.budget = trial, weight, budget
+        self.stopped, self.most = stopped, most
+        self._used = numpy.zeros(trial.groups)
+        for group in range(trial.groups):
+            for model in range(trial.models):
+                if trial.placed[group, model]:
+                    self._used[group] += self.weight[trial.config[group], model]
+        trial.run()
+        self.score, self.attainment = trial.score, trial.attainment
+
+    def improve(self) -> bool:
+        """Take the first better placement; return whether there is one.
+
+        Models with the most unserved requests are tried first, in the groups that received the
+        least.
+        """
+        wanted = numpy.bincount(self.trial.model, minlength=self.trial.models)
+        unserved = wanted - numpy.asarray(self.trial.good)
+        groups = numpy.argsort(self.trial.received, kind="stable")
+        models: cython.const[cython.longlong][::1] = numpy.argsort(-unserved, kind="stable")
+        for model in models:
+            if unserved[model] == 0:
+                return False
+            for group in groups:
+                if not self.trial.placed[group, model] and self.add(group, model, models):
+                    return True
+                if self.trial.runs >= self.most:
+                    return False
+        return False
+
+    def add(
+        self,
+        group: cython.longlong,
+        model: cython.longlong,
+        models: cython.const[cython.longlong][::1],
+    ) -> bool:
+        """Put a model into a group if that is better: beside all others, or in the place of one.
+
+        Args:
+            group: where.
+            model: which.
+            models: the better a model's requests are served, the later it stands here, and the
+                sooner it gives way.
+        """
+        if self.try_out(group, model, -1):
+            return True
+        for back in range(self.trial.models - 1, -1, -1):
+            if self.trial.runs >= self.most:
+                return False
+            other = models[back]
+            if self.trial.placed[group, other] and self.try_out(group, model, other):
+                return True
+        return False
+
+    def try_out(
+        self, group: cython.longlong, model: cython.longlong, other: cython.longlong
+    ) -> bool:
+        """Put a model into a group, in the place of another (-1 = nobody's), if that is better.
+
+        Raises:
+            InterruptedError: the search was stopped.
+        """
+        if self.stopped[0]:
+            raise InterruptedError
+        config: cython.longlong = self.trial.config[group]
+        without: cython.double = self._used[group]
+        if other >= 0:
+            without = without - self.weight[config, other]
+        if not without + self.weight[config, model] <= self.budget:
+            return False
+        self.put(group, model, other, True)
+        with cython.nogil:
+            self.trial.run()
+        if not self.trial.score > self.score:
+            self.put(group, model, other, False)
+            return False
+        self.score, self.attainment = self.trial.score, self.trial.attainment
+        self._used[group] = without + self.weight[config, model]
+        return True
+
+    @compiled
+    def put(
+        self,
+        group: cython.longlong,
+        model: cython.longlong,
+        other: cython.longlong,
+        there: cython.bint,
+    ) -> cython.void:
+        """Let a model be in a group and another not, or the other way round."""
+        self.trial.placed[group, model] = there
+        if other >= 0:
+            self.trial.placed[group, other] = not there
+
+
+def refine(
+    trial: Trial,
+    weight: numpy.ndarray,
+    budget: float,
+    stopped: numpy.ndarray,
+    most: int,
+) -> tuple[numpy.ndarray, float, float, int]:
+    """Climb from a placement by adding a replica, or putting it in another's place, while it helps.
+
+    Args:
+        trial, weight, budget, stopped, most: see `Climb`.
+
+    Raises:
+        InterruptedError: it was stopped.
+
     Returns:
         As `replicate`.
     """
-    groups: cython.longlong = trial.groups
-    models: cython.longlong = trial.models
-    used: cython.double[::1] = numpy.zeros(groups)
-    g: cython.longlong
-    m: cython.longlong
-    h: cython.longlong
-    at: cython.longlong
-    by: cython.longlong
-    back: cython.longlong
-    without: cython.double
-    add: cython.double
-    for g in range(groups):
-        for m in range(models):
-            if trial.placed[g, m]:
-                used[g] += weight[trial.config[g], m]
-    wanted = numpy.bincount(trial.model, minlength=models)
-    unserved: cython.longlong[::1]
-    group_order: cython.const[cython.longlong][::1]
-    model_order: cython.const[cython.longlong][::1]
-    with cython.nogil:
-        trial.run()
-    best_score: cython.double = trial.score
-    best_attainment: cython.double = trial.attainment
-    improved: cython.bint = True
-    while improved and trial.runs < most:
-        improved = False
-        group_order = numpy.argsort(trial.received, kind="stable")
-        unserved = wanted - numpy.asarray(trial.good)
-        model_order = numpy.argsort(numpy.negative(unserved), kind="stable")
-        for by in range(models):
-            m = model_order[by]
-            if unserved[m] == 0:
-                break
-            for at in range(groups):
-                g = group_order[at]
-                if trial.placed[g, m]:
-                    continue
-                for back in range(-1, models):
-                    # First nobody gives way, then the models from the best served on.
-                    h = -1 if back < 0 else model_order[models - 1 - back]
-                    if h >= 0 and (not trial.placed[g, h] or h == m):
-                        continue
-                    without = used[g] - (weight[trial.config[g], h] if h >= 0 else 0.0)
-                    add = weight[trial.config[g], m]
-                    if stopped[0]:
-                        raise InterruptedError
-                    if not without + add <= budget:
-                        continue
-                    trial.placed[g, m] = True
-                    if h >= 0:
-                        trial.placed[g, h] = False
-                    with cython.nogil:
-                        trial.run()
-                    if trial.score > best_score:
-                        best_score = trial.score
-                        best_attainment = trial.attainment
-                        used[g] = without + add
-                        improved = True
-                    else:
-                        trial.placed[g, m] = False
-                        if h >= 0:
-                            trial.placed[g, h] = True
-                    if improved or trial.runs >= most:
-                        break
-                if improved or trial.runs >= most:
-                    break
-            if improved or trial.runs >= most:
-                break
+    climb: Climb = Climb(trial, weight, budget, stopped, most)
+    while trial.runs < most and climb.improve():
+        pass
     best = numpy.asarray(trial.placed).astype(numpy.bool_)
-    return best, best_score, best_attainment, trial.runs
+    return best, climb.score, climb.attainment, trial.runs
