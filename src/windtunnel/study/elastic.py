@@ -42,11 +42,12 @@ from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import around, workload_of_jobs
+from windtunnel.study.left_waiting import left_waiting
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import span_of, trace_costs
-from windtunnel.study.rigid import check_no_request, left_waiting
+from windtunnel.study.run_options import check_no_request
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
