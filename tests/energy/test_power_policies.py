@@ -170,6 +170,34 @@ def test_easy_promises_power_to_the_head() -> None:
     assert run.table["start_time"].to_pylist() == [0, 10, 20, 3]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_promise_under_a_higher_cap_holds_up_nobody(engine: str) -> None:
+    # j0 draws 200 W and is promised the time at which the cap rises from 100 to 300 W. j1 draws 100
+    # and has them now; from 10 to 16 both draw 300.
+    jobs = {"submit_time": [0, 1], "duration": [20, 15], "num_gpus": [2, 1]}
+    cap = {"rows": [[0, 100], [10, 300], [1000, 300]]}
+    given: dict[str, Any] = {"estimates": "perfect", "power": PLAIN, "power_cap": cap}
+    run = wt.simulate(jobs, "pool:3", "fifo", queueing="conservative", engine=engine, **given)
+    assert run.table["start_time"].to_pylist() == [10, 1]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nobody_takes_the_power_of_a_promise_under_a_lower_cap(engine: str) -> None:
+    # j1 is promised the two GPUs of j0 at 20 with 100 W, all that there is from 10 on. j2 has a GPU
+    # and 300 W at 2, but would draw its 100 W until 32: it waits until j1 is over.
+    jobs = {
+        "submit_time": [0, 1, 2],
+        "duration": [20, 10, 30],
+        "num_gpus": [2, 2, 1],
+        "workload": ["none", "half", None],
+    }
+    model = {**PLAIN, "workloads": {"none": 0.0, "half": 0.5}}
+    cap = {"rows": [[0, 300], [10, 100], [1000, 100]]}
+    given: dict[str, Any] = {"estimates": "perfect", "power": model, "power_cap": cap}
+    run = wt.simulate(jobs, "pool:3", "fifo", queueing="conservative", engine=engine, **given)
+    assert run.table["start_time"].to_pylist() == [0, 20, 30]
+
+
 @pytest.mark.parametrize(
     ("cap", "limits"),
     [

@@ -85,12 +85,21 @@ class PoweredSearch:
     @compiled
     def is_there(self, job: cython.int, start: cython.double, stop: cython.double) -> cython.bint:
         """Return whether the place of a job without a promise is free to it for a time."""
-        if self.state.has_power and self.promises.draw[job] > (
-            self._budget(self._cap_at(start))
-            - self.profile.most_drawn(self.profile.at_or_before(start), stop)
-        ):
+        if self.state.has_power and self.promises.draw[job] > self._spare_from(start, stop):
             return False
         return self.promises.has_spare(job, start, stop, True)
+
+    @compiled
+    def _spare_from(self, start: cython.double, stop: cython.double) -> cython.longlong:
+        """Return what a job may add to the draw from ``start`` to ``stop`` (s), nanowatts."""
+        last: cython.double = self.profile.last_time()
+        row: cython.int = self.announced.next_row
+        row = self.announced.provide_row(row, last if last > start else start)
+        cap_w: cython.double = self.cap_w
+        while row < self.announced.num_rows and self.announced.row_time[row] <= start:
+            cap_w = self.announced.row_cap[row]
+            row += 1
+        return self._spare_until(self.profile.at_or_before(start), stop, cap_w, row)
 
     @compiled
     def know_cap(self) -> cython.void:
@@ -103,36 +112,54 @@ class PoweredSearch:
             row += 1
 
     @compiled
-    def _cap_at(self, time: cython.double) -> cython.double:
-        """Return the power cap that holds at a time to come, W."""
-        cap_w: cython.double = self.cap_w
-        row: cython.int = self.announced.next_row
-        row = self.announced.provide_row(row, time)
-        while row < self.announced.num_rows and self.announced.row_time[row] <= time:
-            cap_w = self.announced.row_cap[row]
-            row += 1
-        return cap_w
-
-    @compiled
     def _budget(self, cap_w: cython.double) -> cython.longlong:
         """Return what jobs may add to the draw under a cap, nanowatts."""
         budget: cython.longlong = self.state.budget.under(cap_w)
         return budget if budget > 0 else 0
 
     @compiled
+    def _spare_until(
+        self, step: cython.int, stop: cython.double, cap_w: cython.double, row: cython.int
+    ) -> cython.longlong:
+        """Return what a job may add to the draw from a step until ``stop`` (s), nanowatts.
+
+        Power is needed where somebody starts: the job, and each who was promised to meanwhile.
+
+        Args:
+            step: in which the job starts.
+            stop: when it is expected to end.
+            cap_w: the cap that holds when it starts, W.
+            row: the first change of the cap behind that; those of the profile are looked up.
+        """
+        spare: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
+        step = self.profile.after[step]
+        while step >= 0 and self.profile.time[step] < stop:
+            if self.profile.begins[step] > 0:
+                while (
+                    row < self.announced.num_rows
+                    and self.announced.row_time[row] <= self.profile.time[step]
+                ):
+                    cap_w = self.announced.row_cap[row]
+                    row += 1
+                left: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
+                spare = left if left < spare else spare
+            step = self.profile.after[step]
+        return spare
+
+    @compiled
     def _earliest_powered(self, job: cython.int, limit: cython.double) -> cython.double:
         """Return what `earliest` does, where there is a power cap.
 
-        A job may start, too, when the cap changes; what holds then must do for all of its time.
+        A job may start, too, when the cap changes.
         """
-        row: cython.int = self.announced.next_row
         step: cython.int = self.profile.head
         time: cython.double = self.profile.time[step]
         last: cython.double = self.profile.last_time()
+        row: cython.int = self.announced.provide_row(self.announced.next_row, last)
         cap_w: cython.double = self.cap_w
         self.search.look_for(job)
         while time < limit:
-            if self._fits_powered(job, step, time, self._budget(cap_w)):
+            if self._fits_powered(job, step, time, cap_w, row):
                 self.promises.draw[job] = self.found_draw
                 self.promises.keep_place(
                     job, self.search.scratch.place, 0, self.search.scratch.place.count
@@ -152,18 +179,23 @@ class PoweredSearch:
 
     @compiled
     def _fits_powered(
-        self, job: cython.int, step: cython.int, time: cython.double, budget: cython.longlong
+        self,
+        job: cython.int,
+        step: cython.int,
+        time: cython.double,
+        cap_w: cython.double,
+        row: cython.int,
     ) -> cython.bint:
         """Return whether a job fits, with its power, from a time within a step on."""
         if self.profile.total[step] < self.search.units:
             return False
         self.search.look_at_nodes(step)
         self.search.meet(time)
-        if not self._fits_within(job, time, budget - self.profile.drawn[step]):
+        if not self._fits_within(job, time, self._budget(cap_w) - self.profile.drawn[step]):
             return False
         stop = self.promises.stop_of(job, time)
         self.search.meet(stop)
-        return self._fits_within(job, time, budget - self.profile.most_drawn(step, stop))
+        return self._fits_within(job, time, self._spare_until(step, stop, cap_w, row))
 
     @compiled
     def _fits_within(

@@ -45,6 +45,7 @@ class Profile:
         uses: for how many changes it is there.
         total: GPU units that nobody holds, withheld or not.
         drawn: nanowatts that jobs add to the draw at least.
+        begins: how many are promised to start at it, if it lies ahead and units are summed up.
         idle: columns of which all is free, of those that are not 0 then: of nodes with one column
             the nodes that are empty; not of nodes that are closed to everybody.
         words: 64-bit words of a set of columns.
@@ -67,6 +68,7 @@ class Profile:
     uses: cython.int[::1]
     total: cython.longlong[::1]
     drawn: cython.longlong[::1]
+    begins: cython.int[::1]
     idle: cython.int[::1]
     full: cython.longlong[::1]
     rows: Rows
@@ -93,6 +95,7 @@ class Profile:
         self.capacity = 0
         self.time = numpy.zeros(0)
         self.after = self.before = self.uses = numpy.zeros(0, dtype=numpy.int32)
+        self.begins = numpy.zeros(0, dtype=numpy.int32)
         self.total = self.drawn = numpy.zeros(0, dtype=numpy.int64)
         self.idle = numpy.zeros(0, dtype=numpy.int32)
         free.store(self.rows, 0)
@@ -115,6 +118,7 @@ class Profile:
         self.uses = longer(self.uses, capacity)
         self.total = longer(self.total, capacity)
         self.drawn = longer(self.drawn, capacity)
+        self.begins = longer(self.begins, capacity)
         self.idle = longer(self.idle, capacity)
         self.idle_bits = longer(self.idle_bits, capacity * self.words)
         for slot in range(capacity - 1, kept - 1, -1):
@@ -145,6 +149,7 @@ class Profile:
         self.uses[slot] = 0
         self.total[slot] = 0
         self.drawn[slot] = drawn
+        self.begins[slot] = 0
         self.idle[slot] = 0
         for column in range(self.words):
             self.idle_bits[slot * self.words + column] = 0
@@ -203,6 +208,7 @@ class Profile:
         self.after[earlier] = slot
         self.total[slot] = self.total[earlier]
         self.drawn[slot] = self.drawn[earlier]
+        self.begins[slot] = 0
         self.idle[slot] = self.idle[earlier]
         for word in range(self.words):
             self.idle_bits[slot * self.words + word] = self.idle_bits[earlier * self.words + word]
@@ -239,6 +245,12 @@ class Profile:
         """Undo one `mark`, if its time is yet to come."""
         if self.counts_units and self.time[self.head] < time < ENDLESS:
             self.release(self.at_or_before(time))
+
+    @compiled
+    def count_start(self, time: cython.double, change: cython.int) -> cython.void:
+        """Let one more (1) or fewer (-1) be promised to start at a marked time to come (s)."""
+        if self.counts_units and self.time[self.head] < time < ENDLESS:
+            self.begins[self.at_or_before(time)] += change
 
     @compiled
     def step_before(self, time: cython.double) -> cython.int:
@@ -418,17 +430,6 @@ class Profile:
     def withhold(self, pool: cython.int, units: cython.longlong, first: cython.int) -> cython.void:
         """Take so many units out of a pool from a step on; below 0 = give them back."""
         self.on.add(pool, 0, -units, self.time[first])
-
-    @compiled
-    def most_drawn(self, step: cython.int, stop: cython.double) -> cython.longlong:
-        """Return the most that is drawn from a step until ``stop`` (s), nanowatts."""
-        most: cython.longlong = self.drawn[step]
-        step = self.after[step]
-        while step >= 0 and self.time[step] < stop:
-            if self.drawn[step] > most:
-                most = self.drawn[step]
-            step = self.after[step]
-        return most
 
     @compiled
     def is_idle(self, node: cython.int, step: cython.longlong) -> cython.bint:

@@ -181,6 +181,7 @@ class Promises:
             return
         self.what[job] = PROMISE_MADE
         self.profile.mark(start)
+        self.profile.count_start(start, 1)
         self.profile.mark(self.stop[job])
         self._change(job, -1, start, self.stop[job])
         self.queue.push(start, job, job)
@@ -199,6 +200,7 @@ class Promises:
         self.promised_in[self.state.lines.line_of[job]] -= 1
         if self.what[job] == PROMISE_MADE:
             self._unqueue(job)
+            self.profile.count_start(self.start[job], -1)
             self._lift_from_now(job)
         elif self.what[job] == PROMISE_NEVER:
             self.num_never -= 1

@@ -42,8 +42,9 @@ class Promise(NamedTuple):
 class Profile:
     """What is expected to be free, and drawn, from now on: a step function of time.
 
-    A job must have its place for all of its time, and its power besides the others' under the cap
-    that holds when it starts: a cap that falls later stops jobs when it does.
+    A job must have its place for all of its time. Power is looked at where somebody starts: the
+    job's own, and that of each who was promised to meanwhile, must be there beside all others'
+    under the cap that holds then. A cap that falls later stops jobs when it does.
 
     Args:
         rule: knows what is to come.
@@ -54,6 +55,7 @@ class Profile:
         now = self.state.now
         self.times, self.frees = [now], [self.state.free.copy()]
         self.drawn = [self.state.floor_sum()]
+        self.begins = [0]  # how many are promised to start at each step
         ends = rule.ends(overdue=math.nextafter(now, math.inf))
         # Of what comes at one instant ends are first.
         coming = sorted([*ends, *rule.capacity_events()], key=lambda event: event[0])
@@ -64,7 +66,7 @@ class Profile:
     def forget(self, now: float) -> None:
         """Drop what lies before ``now`` (s)."""
         first = bisect.bisect_right(self.times, now) - 1
-        del self.times[:first], self.frees[:first], self.drawn[:first]
+        del self.times[:first], self.frees[:first], self.drawn[:first], self.begins[:first]
         self.times[0] = now
 
     def change(self, job: int, promise: Promise, sign: int) -> None:
@@ -72,6 +74,7 @@ class Profile:
         if promise.start == math.inf:
             return
         first, stop = self._step(promise.start), self._step(promise.stop)
+        self.begins[first] += sign
         for step in range(first, stop):
             free = self.frees[step]
             (free.take if sign > 0 else free.give)(promise.where, self.state.demand[job])
@@ -90,9 +93,9 @@ class Profile:
     def holds(self, job: int, promise: Promise) -> bool:
         """Return whether what a job is promised is there."""
         state = self.state
-        free, drawn = self._free_until(promise.stop, job, promise.start)
+        free, spare = self._free_until(promise.stop, job, promise.start)
         where, demand = promise.where, state.demand[job]
-        enough = state.watts is None or drawn + promise.draw <= self.rule.budget_at(promise.start)
+        enough = state.watts is None or promise.draw <= spare
         return enough and bool(free.fits(where, demand))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
@@ -104,30 +107,32 @@ class Profile:
         for start in self._starts():
             if start >= before:
                 break
-            spare = self.rule.budget_at(start)
             step = bisect.bisect_right(self.times, start) - 1
             first = state.opened(self.frees[step], job)
-            where, _ = state.search(job, first, start, spare - self.drawn[step], is_open=True)
+            spare = self.rule.budget_at(start) - self.drawn[step]
+            where, _ = state.search(job, first, start, spare, is_open=True)
             if where is None:
                 continue
             stop = self.stop(job, start)
-            free, drawn = self._free_until(stop, job, start)
-            where, _ = state.search(job, free, start, spare - drawn, is_open=True)
+            free, spare = self._free_until(stop, job, start)
+            where, _ = state.search(job, free, start, spare, is_open=True)
             if where is not None:
                 return Promise(start, where, state.draw(job, where), stop)
         return Promise(math.inf, [], 0, math.inf)
 
     def _free_until(self, stop: float, job: int, start: float) -> tuple[Any, int]:
-        """Return what is free to a job from ``start`` to ``stop`` (s), and the most drawn then."""
+        """Return what is free to a job from ``start`` to ``stop`` (s), and what it may draw."""
         first = bisect.bisect_right(self.times, start) - 1
         free: Any = self.state.opened(self.frees[first], job).copy()
-        drawn = self.drawn[first]
+        spare = self.rule.budget_at(start) - self.drawn[first]
         for step in range(first + 1, len(self.times)):
             if self.times[step] >= stop:
                 break
             free.meet(self.state.opened(self.frees[step], job))
-            drawn = max(drawn, self.drawn[step])
-        return free, drawn
+            if self.begins[step]:
+                left = self.rule.budget_at(self.times[step]) - self.drawn[step]
+                spare = min(spare, left)
+        return free, spare
 
     def _starts(self) -> list[float]:
         """Return the instants at which there may be more capacity or power than before."""
@@ -143,6 +148,7 @@ class Profile:
             self.times.insert(index, time)
             self.frees.insert(index, self.frees[index - 1].copy())
             self.drawn.insert(index, self.drawn[index - 1])
+            self.begins.insert(index, 0)
         return index
 
 
