@@ -636,6 +636,16 @@ def test_jobs_that_never_fit_may_be_rejected() -> None:
         assert run.table["start_time"].to_pylist()[1:] == [0, 1]
 
 
+def test_a_gang_that_no_type_holds_may_run_on_several() -> None:
+    # Four GPUs of 100 W and two of 300: 1,000 W.
+    power = {"gpus": {"A": {"idle_w": 0, "active_w": 100}, "B": {"idle_w": 0, "active_w": 300}}}
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [6]}
+    run = wt.simulate(jobs, "1x4:A,1x4:B", "fifo", power=power, power_cap=1000)
+    assert run.table["start_time"].to_pylist() == [0]
+    with pytest.raises(SpecError, match="takes the cluster to 1,000 W; the highest cap is 999 W"):
+        wt.simulate(jobs, "1x4:A,1x4:B", "fifo", power=power, power_cap=999)
+
+
 def test_rounds_ask_nobody_where_nobody_can_be_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

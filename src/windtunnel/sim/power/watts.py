@@ -62,7 +62,7 @@ class Watts:
         return self._floor_of(self.choices(job, where))
 
     def least_floor(self, job: int, nodes: int = EVERY_NODE) -> int:
-        """Return the least of any GPU type that holds it; the most, where it must be spread.
+        """Return the least of any GPU type that holds it; on the cheapest GPUs, where none does.
 
         Only types of which there are nodes in a bitset count, if any of them holds it.
         """
@@ -74,10 +74,10 @@ class Watts:
             if whole is not None:
                 here = {kind for node, kind in enumerate(kinds) if nodes >> node & 1}
                 types = [self.types.index(kind) for kind in (whole & here or whole)]
-            found = [self._floor_on(job, kind) for kind in types]
-            if not found:
-                found = [max(self._floor_on(job, kind) for kind in range(len(self.types)))]
-            self._least[number] = min(found) if self._gpus[job] else 0
+            found = min((self._floor_on(job, kind) for kind in types), default=None)
+            if found is None:
+                found = self._floor_spread(job)
+            self._least[number] = found if self._gpus[job] else 0
         return self._least[number]
 
     def least_of(self, job: int, gpus: float, nodes: int = EVERY_NODE) -> int:
@@ -146,6 +146,20 @@ class Watts:
         if self.cap.limits == "none":
             return options[0].draw
         return options[least(options, self.cap.limits)].draw
+
+    def _floor_spread(self, job: int) -> int:
+        """Return the least that a job adds to the draw which no GPU type alone holds."""
+        allowed = self.problem.demands[self._demand_of[job]].allowed
+        room: dict[int, int] = {}
+        for node, kind in enumerate(self.cap.type_of):
+            if allowed >> node & 1:
+                room[kind] = room.get(kind, 0) + int(self.problem.sizes[node])
+        left, parts = self._gpus[job], list[tuple[int, float]]()
+        for kind in sorted(room, key=lambda kind: self._floor_on(job, kind)):
+            held = min(left, room[kind])
+            left -= held
+            parts += [(kind, held / self.problem.units)] if held else []
+        return self._floor_of(self.of_parts(self.kind_of[job], tuple(parts)))
 
     def _floor_on(self, job: int, gpu_type: int) -> int:
         return self._floor_of_gpus(job, gpu_type, self._gpus[job] / self.problem.units)
