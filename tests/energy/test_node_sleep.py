@@ -126,6 +126,24 @@ def test_nodes_are_called_for_the_first_in_the_queue(
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("queueing", ["easy", "conservative"])
+def test_nodes_are_called_in_time_for_a_start_that_is_planned(queueing: str, engine: str) -> None:
+    # Two of three nodes fall asleep at 10. From 50 on the second job is to start at 100, when the
+    # first is over: they are called at 70.
+    jobs = {"submit_time": [0, 50], "duration": [100, 20], "num_gpus": [1, 3]}
+    request = {"buffer": 0, "wake_time": 30, "step": 10, "forecast": "last", "fut": 0, "his": 0}
+    given: dict[str, Any] = {"queueing": queueing, "estimates": "perfect", "engine": engine}
+    run = wt.simulate(jobs, "3x1", "fifo", node_sleep=request, **given)
+    assert run.table["start_time"].to_pylist() == [0, 100]
+    assert run.flight.power is not None
+    assert run.flight.power.asleep_end.tolist() == [70, 70]
+    # An idle node that would be called by now does not fall asleep at 20.
+    jobs = {"submit_time": [0, 15], "duration": [40, 20], "num_gpus": [1, 2]}
+    run = wt.simulate(jobs, "2x1", "fifo", node_sleep=request | {"step": 20}, **given)
+    assert run.table["start_time"].to_pylist() == [0, 40]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_no_node_falls_asleep_that_a_job_would_get(engine: str) -> None:
     # The second comes at an instant at which the rule lets all idle nodes sleep.
     jobs = {"submit_time": [0, 10], "duration": [5, 5], "num_gpus": [1, 1]}

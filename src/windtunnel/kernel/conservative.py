@@ -126,6 +126,13 @@ class ConservativeRule(PreemptingRule):
         lines = max(self.lines.num_lines, 1) if state.has_power else 1
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
 
+    def planned_starts(self) -> list:
+        """Return what is promised; see `Rule.planned_starts`."""
+        return [
+            self.promises.promise_of(self.promises.queue.job[at])
+            for at in range(self.promises.queue.count)
+        ]
+
     @compiled
     def decide(self) -> cython.void:
         """Promise, and start what was promised for now."""

@@ -87,7 +87,7 @@ class EasyRule(PreemptingRule):
         preemption: Preemption | None = None,
     ) -> None:
         PreemptingRule.__init__(self, state, admission, preemption)
-        self.shortest_first, self.by_device = shortest_first, by_device
+        self.shortest_first, self.by_device, self.head = shortest_first, by_device, -1
         self.held = Pairs()
         self.announced = announced
         lines = max(self.lines.num_lines, 1)
@@ -98,6 +98,17 @@ class EasyRule(PreemptingRule):
         self.beside = state.free.twin()
         self.room = JobList()
         self.is_room = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
+
+    def planned_starts(self) -> list:
+        """Return when and where the first in the queue starts; see `Rule.planned_starts`."""
+        if self.head < 0:
+            return []
+        is_reserved, shadow = self.is_reserved, self.shadow
+        self._reserve(self.head)
+        start, self.is_reserved, self.shadow = self.shadow, is_reserved, shadow
+        if start == ENDLESS:
+            return []
+        return [(start, [self.held.node[at] for at in range(self.held.count)])]
 
     @compiled
     def decide(self) -> cython.void:

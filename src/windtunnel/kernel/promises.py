@@ -282,6 +282,11 @@ class Promises:
 
     # What is there.
 
+    def promise_of(self, job: int) -> tuple:
+        """Return when a job is promised to start, s, and on which nodes."""
+        first, size = self.first[job], self.size[job]
+        return self.start[job], [self.places.node[at] for at in range(first, first + size)]
+
     @compiled
     def access_of(self, job: cython.int) -> cython.int:
         """Return a job's access set."""

@@ -36,6 +36,13 @@ class Rule:
         """Return what says who may start."""
         return self.admission
 
+    def planned_starts(self) -> list:
+        """Return when waiting jobs are planned to start, s, and on which nodes, if the rule plans.
+
+        By what is so now, and by the last decision.
+        """
+        return []
+
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""

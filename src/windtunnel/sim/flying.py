@@ -54,7 +54,7 @@ class Flying:
         self.rule = rule_of(run) if self.driver is None else self.driver.rule
         run.begin(self.rule)
         self.sim = run.sim
-        lent = OnKernel(run)
+        lent = OnKernel(run, self.rule)
         self.outages = None if run.plan is None else outages_of(lent, run.plan)
         self.powered = None if run.power is None else KernelPower(run.power, lent)
         self.sources = [s for s in (self.outages, self.powered) if s is not None]

@@ -32,7 +32,7 @@ ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
 class OnKernel:
     """Lends a run's tables; see `windtunnel.sim.reference.lent.Lent` for each method."""
 
-    def __init__(self, run: KernelRun) -> None:
+    def __init__(self, run: KernelRun, rule: Any) -> None:
         self.run, self.sim, self.state, self.free = run, run.sim, run.state, run.free
         self.tables = tables = run.tables
         state, sim = run.state, run.sim
@@ -48,6 +48,7 @@ class OnKernel:
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
         self.may_go_on = run.policy.may_go_on
+        self.planned_starts = rule.planned_starts
         columns = tables.columns()
         self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
 
@@ -220,6 +221,11 @@ class KernelPower(PowerSources):
             self.lent.sim.news = True
         self._tell_kernel()
         return news
+
+    def _look(self, now: float) -> bool:
+        """Let nodes sleep or wake; plans that are asked for know which nodes are awake by now."""
+        self._tell_kernel()
+        return super()._look(now)
 
     def after_decisions(self, now: float) -> None:
         """Look at who was started, and call nodes for those who wait."""

@@ -4,7 +4,8 @@ Every ``step`` seconds the rule sees how many nodes were in use since the last s
 what the forecast expects: what was in use a day (or week) before. Idle nodes fall asleep, highest
 index first, but for those that waiting jobs would get. When jobs wait that a sleeping cluster
 cannot hold, the nodes they would get, and the rule's buffer besides, are called at once and are
-ready ``wake_time`` seconds later.
+ready ``wake_time`` seconds later. Those on which backfilling plans a later start are called so
+early that they are ready then, and do not fall asleep when it is too late for that.
 """
 
 from __future__ import annotations
@@ -53,11 +54,14 @@ class Sleeper:
         self._step = 0
         self._peak = 0
         self._used: list[int] = []
+        #: When nodes are called next for a start that is planned, s, if any sleeps.
+        self._next_call = math.inf
 
     def next_time(self) -> float:
         """Return when a node is ready, or the rule is asked next, s."""
         ready = self.waking[0][0] if self.waking else math.inf
-        return min(ready, self._next_step())
+        call = self._next_call if self.asleep else math.inf
+        return min(ready, call, self._next_step())
 
     def rouse(self, now: float) -> bool:
         """Let jobs use the nodes that are ready; return whether there are any."""
@@ -89,10 +93,18 @@ class Sleeper:
         """Call the nodes that waiting jobs would get, and the rule's buffer of others."""
         if not self.asleep:
             return
-        needed = tuple(node for node in self._nodes_for_waiting() if node in self.asleep)
+        planned = sorted(self.run.planned_starts())
+        wanted = dict.fromkeys([*self._nodes_for_waiting(), *self._due(planned, now)])
+        needed = tuple(node for node in wanted if node in self.asleep)
         if needed:
             self._wake(len(needed) + self.plan.rule.buffer, now, needed)
             self.rule.woken(self.nodes - len(self.asleep))
+        calls = [
+            start - self.plan.wake_time
+            for start, nodes in planned
+            if not self.asleep.keys().isdisjoint(nodes)
+        ]
+        self._next_call = min((call for call in calls if call > now), default=math.inf)
 
     def _next_step(self) -> float:
         return self._first + (self._step + 1) * self.plan.step
@@ -113,10 +125,16 @@ class Sleeper:
         nodes: list[int] = self.run.nodes_for_waiting(shown)
         return nodes
 
+    def _due(self, planned: list[tuple[float, list[int]]], now: float) -> list[int]:
+        """Return the nodes of starts that are planned so soon that those asleep are called now."""
+        due = (nodes for start, nodes in planned if start - self.plan.wake_time <= now)
+        return [node for nodes in due for node in nodes]
+
     def _put_to_sleep(self, number: int, now: float) -> None:
         """Let so many nodes sleep, those that waiting jobs would get not among them."""
         taken = {*self.run.nodes_in_use(), *self.asleep, *(node for _, node in self.waking)}
         taken.update(self._nodes_for_waiting())
+        taken.update(self._due(self.run.planned_starts(), now))
         idle = [node for node in range(self.nodes - 1, -1, -1) if node not in taken]
         for node in idle[:number]:
             self.run.withhold(node)

@@ -127,9 +127,11 @@ class PowerSources:
             job = next(job for job in reversed(run.running_jobs()) if run.floor(job) > 0)
             self._cut(job, now)
             news = True
-        if self.sleeper is not None:
-            news |= self.sleeper.look(now)
-        return news
+        return self._look(now) or news
+
+    def _look(self, now: float) -> bool:
+        """Let nodes sleep or wake by the rule, if it is time; return whether any did."""
+        return self.sleeper is not None and self.sleeper.look(now)
 
     def after_decisions(self, now: float) -> None:
         """Look at who was started, and call nodes for those who wait."""

@@ -178,6 +178,11 @@ class Conservative(Backfilling):
         self.promised.pop(job, None)
         super().gone(job)
 
+    def planned_starts(self) -> list[tuple[float, list[int]]]:
+        """Return what is promised; see `Rule.planned_starts`."""
+        made = (promise for promise in self.promised.values() if promise.start < math.inf)
+        return [(promise.start, [node for node, _ in promise.where]) for promise in made]
+
     def decide(self) -> None:
         """Promise, and start what was promised for now."""
         state, now = self.state, self.state.now

@@ -61,6 +61,10 @@ class Deciding(Decisions):
         self.arrived.append(job)
         self.stopped += [job] if was_stopped else []
 
+    def planned_starts(self) -> list[tuple[float, list[int]]]:
+        """Return nothing: what the policy plans, nobody knows."""
+        return []
+
     def gone(self, job: int) -> None:
         """Note that a job is over, or out of the queue."""
         self.over.append(job)

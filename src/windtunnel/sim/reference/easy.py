@@ -100,6 +100,13 @@ class Easy(Backfilling):
         while self._plan(waiting):
             waiting = self.start_those_that_fit()
 
+    def planned_starts(self) -> list[tuple[float, list[int]]]:
+        """Return when and where the first in the queue starts; see `Rule.planned_starts`."""
+        if self.head < 0:
+            return []
+        start = self.reserve(self.head)[0]
+        return [] if self.held is None else [(start, [node for node, _ in self.held])]
+
     def _plan(self, waiting: list[int]) -> bool:
         """Reserve for the first, and backfill; return whether that took the quota it had."""
         self.head, self.shadow = waiting[0] if waiting else -1, None

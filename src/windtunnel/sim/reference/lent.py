@@ -66,6 +66,10 @@ class Lent(State):
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
         return int(self.free.free[place])
 
+    def planned_starts(self) -> list[tuple[float, list[int]]]:
+        """Return when jobs are planned to start, s, and on which nodes, as far as is planned."""
+        return self.scheduler.planned_starts()
+
     def run_time(self, job: int) -> float:
         """Return the seconds on GPUs so far of an active job."""
         return self.attained(job)[0]

@@ -89,6 +89,13 @@ class Rule:
 
     # Deciding.
 
+    def planned_starts(self) -> list[tuple[float, list[int]]]:
+        """Return when waiting jobs are planned to start, s, and on which nodes, if the rule plans.
+
+        By what is so now, and by the last decision.
+        """
+        return []
+
     def decide(self) -> None:
         """Start who may start."""
         raise NotImplementedError
