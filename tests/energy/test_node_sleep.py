@@ -144,6 +144,26 @@ def test_nodes_are_called_in_time_for_a_start_that_is_planned(queueing: str, eng
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("queueing", ["strict", "skip", "easy", "conservative"])
+def test_nodes_are_called_for_a_job_that_then_preempts(queueing: str, engine: str) -> None:
+    # One of two nodes falls asleep at 10. At 50 an urgent job comes that needs both: the other is
+    # called, and ready at 80. The first job, stopped then after 80 s, goes on from 100 to 120.
+    jobs = {
+        "submit_time": [0, 50],
+        "duration": [100, 20],
+        "num_gpus": [1, 2],
+        "priority": [1.0, 5.0],
+        "estimate": [100, 20],
+    }
+    request = {"buffer": 0, "wake_time": 30, "step": 10, "forecast": "last", "fut": 0, "his": 0}
+    given: dict[str, Any] = {"queueing": queueing, "engine": engine, "node_sleep": request}
+    run = wt.simulate(jobs, "2x1", "priority-preemptive", **given)
+    assert run.table["end_time"].to_pylist() == [120, 100]
+    assert run.flight.power is not None
+    assert run.flight.power.asleep_end.tolist() == [50]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_no_node_falls_asleep_that_a_job_would_get(engine: str) -> None:
     # The second comes at an instant at which the rule lets all idle nodes sleep.
     jobs = {"submit_time": [0, 10], "duration": [5, 5], "num_gpus": [1, 1]}

@@ -286,6 +286,18 @@ class PreemptingRule(Rule):
         if self.preempts:
             self.preemption.rekeyed()
 
+    def giving_way(self, line: int) -> tuple:
+        """Return a line's first job, and the running jobs that are ranked below it."""
+        first: cython.int = self.lines.head(line)
+        job: cython.int = self.state.first_running if self.preempts else -1
+        below = []
+        while job >= 0:
+            key = self.preemption.running_key(job)
+            if key > self.lines.key[first] or (key == self.lines.key[first] and job > first):
+                below.append(job)
+            job = self.state.following[job]
+        return first, below
+
     @compiled
     def ranks_running(self) -> cython.bint:
         """Return whether running jobs have keys, too."""

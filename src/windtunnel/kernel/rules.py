@@ -43,6 +43,10 @@ class Rule:
         """
         return []
 
+    def giving_way(self, line: int) -> tuple:
+        """Return a line's first job, and the running jobs that are ranked below it."""
+        return -1, []
+
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""

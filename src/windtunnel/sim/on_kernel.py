@@ -48,7 +48,8 @@ class OnKernel:
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
         self.may_go_on = run.policy.may_go_on
-        self.planned_starts = rule.planned_starts
+        self.planned_starts, self.giving_way = rule.planned_starts, rule.giving_way
+        self.asks_below = run.rules.preemption == "feasible" and run.rules.quotas is None
         columns = tables.columns()
         self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
 
@@ -99,11 +100,25 @@ class OnKernel:
                 hopeless[line] = job
             else:
                 needed |= {node: None for node, _ in where}
-        if hopeless:
-            shown = self._with_awake(nodes)
-            for job in hopeless.values():
-                needed |= {node: None for node, _ in look_in(shown, job, takes=False) or ()}
+        if not hopeless:
+            return list(needed)
+        alone = self._with_awake(nodes)
+        found = {line: look_in(alone, job, takes=False) for line, job in hopeless.items()}
+        for line, where in found.items():
+            there = self._look_below(nodes, line) if where is None and self.asks_below else where
+            needed |= {node: None for node, _ in there or ()}
         return list(needed)
+
+    def _look_below(self, nodes: Collection[int], line: int) -> Where | None:
+        """Return where a line's first job would go if the jobs ranked below it were gone."""
+        first, below = self.giving_way(line)
+        if not below:
+            return None
+        shown = self._with_awake(nodes)
+        for job in below:
+            shown.give_pairs(self.tables.kind_of(job), self.where(job))
+        found: Where | None = self.run.admission.look_in(shown, first, takes=False)
+        return found
 
     def _with_awake(self, nodes: Collection[int]) -> Any:
         """Return what is free now, some nodes that are not awake restored."""

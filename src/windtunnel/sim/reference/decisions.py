@@ -65,6 +65,10 @@ class Deciding(Decisions):
         """Return nothing: what the policy plans, nobody knows."""
         return []
 
+    def giving_way(self, kind: int) -> tuple[int, list[int]]:  # noqa: ARG002 - nobody knows
+        """Return nobody."""
+        return -1, []
+
     def gone(self, job: int) -> None:
         """Note that a job is over, or out of the queue."""
         self.over.append(job)

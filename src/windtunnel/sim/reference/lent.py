@@ -33,6 +33,7 @@ class Lent(State):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.may_go_on = self.policy.may_go_on
+        self.asks_below = given[-1].preemption == "feasible" and self.quotas is None
         self._fails_at = [math.inf] * len(self.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
         self._off: set[int] = set()
@@ -108,8 +109,10 @@ class Lent(State):
         """Return the nodes that waiting jobs would get if some nodes were restored.
 
         In order of coming, each job besides those before it; then of each class of which one does
-        not fit so, or has not the power, the first alone: it may be its turn before theirs. Each
-        node once, in the order in which it is needed.
+        not fit so, or has not the power, the first alone: it may be its turn before theirs. Where
+        jobs are preempted, and no quotas limit the run, one that does not fit alone either may get
+        its place from those ranked below it: that is tried for the first in rank of its class.
+        Each node once, in the order in which it is needed.
         """
         shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
@@ -130,12 +133,23 @@ class Lent(State):
         if self.quotas is not None:
             for job, where in taken:
                 self.quotas.try_out(job, where, -1)
-        if hopeless:
-            shown = self._with_awake(nodes)
-            for job in hopeless.values():
-                where, _ = self.search(job, shown, self.now, self.spare)
-                needed |= {node: None for node, _ in where or ()}
+        alone = self._with_awake(nodes)
+        for kind, job in hopeless.items():
+            there = self.search(job, alone, self.now, self.spare)[0]
+            if there is None and self.asks_below:
+                there = self._look_below(nodes, kind)
+            needed |= {node: None for node, _ in there or ()}
         return list(needed)
+
+    def _look_below(self, nodes: Collection[int], kind: int) -> Where | None:
+        """Return where the first of a class would go if the jobs ranked below it were gone."""
+        first, below = self.scheduler.giving_way(kind)
+        if not below:
+            return None
+        shown = self._with_awake(nodes)
+        for job in below:
+            shown.give(self.running[job].where, self.demand[job])
+        return self.search(first, shown, self.now, self.spare)[0]
 
     def _with_awake(self, nodes: Collection[int]) -> Any:
         """Return what is free now, some nodes that are not awake restored."""

@@ -87,6 +87,14 @@ class Rule:
     def moves(self, job: int) -> None:
         """Do nothing: a job goes on with other nodes, as one of its own failed."""
 
+    def giving_way(self, kind: int) -> tuple[int, list[int]]:
+        """Return the first waiting job of a class, and the running jobs ranked below it."""
+        first = next(job for job in self.waiting() if self.state.class_of[job] == kind)
+        if self.walk is None:
+            return first, []
+        ranked = self.ranked([*self.state.running, first])
+        return first, ranked[ranked.index(first) + 1 :]
+
     # Deciding.
 
     def planned_starts(self) -> list[tuple[float, list[int]]]:
