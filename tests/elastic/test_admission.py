@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from elastic_cases import MODELS, NODES, jobs_of
+from elastic_cases import MODELS, NODES, ToyModel, jobs_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +90,29 @@ def test_quotas_by_type_lead_to_the_type(engine: str) -> None:
             jobs, "1x4:T4,1x8:V100", policy, models=MODELS, quotas=quotas, engine=engine
         )
         assert set(out.table["nodes"].to_pylist()[0]) == {1}
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["fixed-plan", "morphling", "equal-share", "pollux:sia"])
+def test_pieces_lie_on_one_type_of_the_quota(policy: str, engine: str) -> None:
+    """Best fit would have one piece on the small T4 node, and one on a V100: of no one quota."""
+    models = {"pair": ToyModel((("ga", (2, 2), 1, 1.0),))}
+    jobs = jobs_of((0, "pair", 4, "ga", 50, 0, "a"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 4, "V100": 4}}]}
+    out = wt.simulate(jobs, "1x2:T4,2x4:V100", policy, models=models, quotas=quotas, engine=engine)
+    assert out.table["nodes"].to_pylist() == [[1, 2]]
+
+
+@ENGINES
+def test_the_first_type_of_the_quota_comes_first(engine: str) -> None:
+    """Both nodes would do, and best fit would take the smaller one."""
+    jobs = jobs_of((0, "steep", 2, "ga", 50, 0, "a"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"V100": 2, "T4": 2}}]}
+    for policy in (*RESIZING, *FIXED):
+        out = wt.simulate(
+            jobs, "1x2:T4,1x8:V100", policy, models=MODELS, quotas=quotas, engine=engine
+        )
+        assert out.table["nodes"].to_pylist() == [[1]], policy
 
 
 #: W idle and in use of each GPU of two types; there are 80 W idle.

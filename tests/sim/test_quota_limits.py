@@ -192,6 +192,46 @@ def test_a_policy_that_decides_by_itself_is_told_of_the_quota(engine: str) -> No
     assert "t=1 s" in str(caught.value)
 
 
+class _Looks(wt.Policy):
+    """Starts jobs where `fit` says with all types named, and moves them; the last to come runs."""
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        """Stop who runs, and start and move who came."""
+        for job in queue:
+            running = cluster.running
+            where = cluster.fit(job, ["A", "B"], without=running)
+            if where is not None:
+                yield from (wt.Preempt(other) for other in running)
+                yield wt.Start(job, where)
+                yield wt.Move(job)
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    "admission",
+    [
+        {"quotas": {"queues": [{"vc": "a", "nominal_quota": {"A": 0, "B": 2}}]}},
+        {  # 60 W idle, and 20 W more for two GPUs in use: for two As it would take 200
+            "power": {
+                "gpus": {
+                    "A": {"idle_w": 10, "active_w": 110},
+                    "B": {"idle_w": 10, "active_w": 20},
+                }
+            },
+            "power_cap": 80,
+        },
+    ],
+)
+def test_fit_looks_where_a_job_may_be_as_its_start_does(
+    engine: str, admission: dict[str, Any]
+) -> None:
+    """Best fit would rather have the two As, for which there is no quota, or no power."""
+    jobs = _jobs((0, 10, 2, "a"), (1, 10, 2, "a"))
+    out = wt.simulate(jobs, "1x2:A,1x4:B", _Looks(), engine=engine, **admission)
+    assert out.table["start_time"].to_pylist() == [0, 1]
+    assert {tuple(nodes) for nodes in out.segments["nodes"].to_pylist()} == {(1,)}
+
+
 @ENGINES
 def test_rounds_and_elastic_jobs_keep_to_quotas(engine: str) -> None:
     """Whatever is chosen: what is offered no place waits for the next round, or decision."""

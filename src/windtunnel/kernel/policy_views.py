@@ -301,10 +301,15 @@ class ClusterView:
                 return self.deciding.search.find(number)
             kind = self.deciding.state.kind[number]
         else:
+            gpu_types = self.driver.types(gpu_types)
             kind = self.driver.kind_on(self.deciding.state.kind[number], gpu_types)
-        if not without:
+        gone = [self.deciding.number(other) for other in without]
+        if self.driver.fits_in_turn(number):
+            kind = self.deciding.state.kind[number]
+            return self.driver.fit_in_turn(number, kind, gone, gpu_types)
+        if not gone:
             return self.deciding.search.find_as(number, kind)
-        return self.fit_without(number, kind, [self.deciding.number(other) for other in without])
+        return self.fit_without(number, kind, gone)
 
     def fit_without(self, number: int, kind: int, jobs: list) -> list | None:
         """Return where a job of a kind would go if these jobs, by number, were gone, or None."""

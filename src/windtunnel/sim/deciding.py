@@ -172,7 +172,7 @@ class Driver(Decisions):
 
     @property
     def differs_by_node(self) -> bool:
-        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
         return self._admits is not None and self._admits.differs_by_node
 
     def headroom(self) -> Headroom | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import MILLI
+from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.cluster.parts import nodes_of_types, reserved_first, restricted
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.sim.closing import ByRow
@@ -89,6 +90,14 @@ class Decisions:
         """Return the demand that is a kind to the engine; None = it is an option's."""
         raise NotImplementedError
 
+    def kind_on(self, kind: Any, gpu_types: frozenset[str | None]) -> Any:
+        """Return what a kind asks for, on some GPU types alone, to the engine.
+
+        Raises:
+            SpecError: the cluster has no such GPU type.
+        """
+        raise NotImplementedError
+
     def headroom(self) -> Headroom | None:
         """Return what admission leaves besides who runs now; None = it does not limit the run."""
         raise NotImplementedError
@@ -99,7 +108,7 @@ class Decisions:
 
     @property
     def differs_by_node(self) -> bool:
-        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
         raise NotImplementedError
 
     def opened(self, free: Any, job: int) -> Any:
@@ -177,7 +186,10 @@ class Decisions:
     def _move(self, decision: Move) -> None:
         view = decision.job
         if self.works is None:
-            self.deciding.move(view, decision.where, decision.rate)
+            where = decision.where
+            if where is None and self.fits_in_turn(self.deciding.running(view, "moves")):
+                where = self.cluster.fit(view, without=[view])
+            self.deciding.move(view, where, decision.rate)
             return
         self.rate(1.0 if decision.rate is None else decision.rate, view)
         self.deciding.running(view, "moves")
@@ -393,13 +405,44 @@ class Decisions:
 
         The placement is asked among the nodes on which quotas and power allow it.
         """
-        if not self.differs_by_node:
-            return None  # the placement was asked already
         free = self.free_shares()
         for other in gone:
             if free.headroom is not None and other in free.headroom.running:
                 free.give(self.state.where(other), self.deciding.option_of(other), other)
         return self.place_option(free, job, option)
+
+    def fits_in_turn(self, job: int) -> bool:
+        """Return whether a job's place has to be sought as in `fit_in_turn`."""
+        return self.differs_by_node and bool(self.problem.gpus[job])
+
+    def fit_in_turn(
+        self, job: int, kind: Any, gone: Sequence[int], types: frozenset[str | None] | None
+    ) -> Where | None:
+        """Return where a job that has one size would go if some jobs were gone, or None.
+
+        As when it starts, the placement is asked on one GPU type after the other of which its
+        queue has the quota, and where there is too little power, on the types where there is.
+
+        Args:
+            job: which.
+            kind: what it asks for.
+            gone: the others.
+            types: only on these GPU types; None = on all that it accepts.
+        """
+        room = self.headroom()
+        assert room is not None  # noqa: S101 - who asks has seen to it
+        for other in gone:
+            if other in room.running:
+                room.end(other)
+        for nodes in room.tried(job, self.problem.gpus[job] / self.problem.units, EVERY_NODE):
+            chosen = frozenset(t for n, t in enumerate(self.problem.types) if nodes >> n & 1)
+            chosen = chosen if types is None else chosen & types
+            if chosen:
+                where: Where | None
+                where = self.cluster.fit_without(job, self.kind_on(kind, chosen), gone)
+                if where is not None:
+                    return where
+        return None
 
     def why_not_beside(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
         """Return why a job may not share the GPUs of a running one; empty if it may."""

@@ -109,15 +109,24 @@ class QuotaBooks:
 
     def nodes(self, job: int, gpus: float) -> int:
         """Return the nodes on which a job has the quota for so many GPUs, as a bitset."""
+        found = 0
+        for nodes in self.nodes_in_turn(job, gpus):
+            found |= nodes
+        return found
+
+    def nodes_in_turn(self, job: int, gpus: float) -> list[int]:
+        """Return the same of each GPU type, in the order in which the job's queue tries them."""
         names, amount = self.quotas.names, round(gpus * PARTS)
-        flavors = [f for f in range(len(names)) if self.allows(job, f, amount)]
+        first = self.quotas.flavors[int(self.quotas.line_of[job])].tolist()
+        order = dict.fromkeys([*(f for f in first if f >= 0), *range(len(names))])
+        flavors = [f for f in order if self.allows(job, f, amount)]
         if not self.quotas.by_type:
-            return EVERY_NODE if flavors else 0
+            return [EVERY_NODE] if flavors else []
         if not self._nodes_of:
             for node, kind in enumerate(self.problem.types):
                 flavor = names.index(kind) if kind in names else -1
                 self._nodes_of[flavor] = self._nodes_of.get(flavor, 0) | 1 << node
-        return sum(self._nodes_of.get(flavor, 0) for flavor in flavors)
+        return [self._nodes_of.get(flavor, 0) for flavor in flavors]
 
     def may_give_way(self, job: int, running: int) -> bool:
         """Return whether a running job may be stopped for another, as far as quotas go.

@@ -35,22 +35,23 @@ class Headroom:
         by_quota = self.books is not None and self.books.quotas.by_type
         return by_quota or (self.watts is not None and len(set(self.watts.cap.type_of)) > 1)
 
-    def tried(self, job: int, gpus: int, allowed: int) -> Iterator[int]:
+    def tried(self, job: int, gpus: float, allowed: int) -> Iterator[int]:
         """Yield the nodes on which a job is to be placed, as bitsets, one set after the other.
 
-        Those on which it has the quota for so many GPUs; then of these only those of GPU types on
-        which there is power for all of them.
+        Those on which it has the quota for so many GPUs, one GPU type after the other where quotas
+        tell them apart; each time then only those on which there is power for all of them.
 
         Args:
             job: which.
             gpus: how many it is to have.
             allowed: nodes that it may use.
         """
-        nodes = allowed & self._with_quota(job, gpus)
-        if nodes:
-            yield nodes
-            if self.watts is not None:
-                yield nodes & self.watts.cheap_nodes(job, gpus, self.spare)
+        for open_to in [EVERY_NODE] if self.books is None else self.books.nodes_in_turn(job, gpus):
+            nodes = allowed & open_to
+            if nodes:
+                yield nodes
+                if self.watts is not None:
+                    yield nodes & self.watts.cheap_nodes(job, gpus, self.spare)
 
     def _with_quota(self, job: int, gpus: float) -> int:
         return EVERY_NODE if self.books is None else self.books.nodes(job, gpus)

@@ -79,9 +79,13 @@ class ElasticView:
         """
         number = self.deciding.active(job)
         gone = [number, *(self.deciding.active(other) for other in without)]
-        kind = self.driver.kind_of(number, option)
-        where: Where | None = self.fit_without(number, kind, gone)  # type: ignore[attr-defined] # the engine's
-        return self.driver.place_without(number, option, gone) if where is None else where
+        where: Where | None
+        if self.driver.differs_by_node:
+            where = self.driver.place_without(number, option, gone)
+        else:
+            kind = self.driver.kind_of(number, option)
+            where = self.fit_without(number, kind, gone)  # type: ignore[attr-defined] # the engine's
+        return where
 
     def fit(
         self,

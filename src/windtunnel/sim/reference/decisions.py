@@ -248,6 +248,10 @@ class Deciding(Decisions):
         """Return the demand itself, which is what a job asks for here."""
         return kind
 
+    def kind_on(self, kind: Any, gpu_types: frozenset[str | None]) -> Any:
+        """Return the demand on some GPU types alone."""
+        return self.on_types(kind, gpu_types)
+
     def grants_on(
         self, free: Any, kind: Any, node: int, tasks: int, first: int
     ) -> Sequence[int] | None:
@@ -303,7 +307,7 @@ class Deciding(Decisions):
 
     @property
     def differs_by_node(self) -> bool:
-        """Whether quotas or power let an elastic job have GPUs on some nodes and not on others."""
+        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
         return Headroom(self.state.quotas, self.state.watts, 0).differs_by_node
 
     def headroom(self) -> Headroom | None:

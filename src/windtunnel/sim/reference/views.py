@@ -201,8 +201,10 @@ class ClusterView:
         number = deciding.active(job)
         if types is None and not gone:
             return state.fit(number)
-        demand = state.demand[number]
-        demand = demand if types is None else deciding.on_types(demand, types)
+        asked = state.demand[number]
+        demand = asked if types is None else deciding.on_types(asked, types)
+        if deciding.fits_in_turn(number):
+            return deciding.fit_in_turn(number, asked, gone, types)
         return deciding.fit_without(number, demand, gone)
 
     def fit_without(self, number: int, demand: Any, gone: Sequence[int]) -> Where | None:
