@@ -247,3 +247,15 @@ def test_the_share_of_the_simple_scheduler() -> None:
     best = sized([o for o in options["t5_3B"] if o.measured], 2)[0]
     assert (best.plan.name, best.iteration_time) == ("zero-offload", 3.2757)
     assert next(o.num_gpus for o in sized(options["t5_3B"], 0)) == 1
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_jobs_of_equal_area_go_by_submission(engine: str) -> None:
+    """Both take 4 GPUs x 10 s at least, the first in its second option, the other in its first."""
+    models = {
+        "two": ToyModel((("ga", (1,), 1, 8.0), ("ga", (4,), 1, 1.0))),
+        "one": ToyModel((("ga", (4,), 1, 1.0),)),
+    }
+    jobs = jobs_of((0, "two", 1, "ga", 10), (0, "one", 4, "ga", 10))
+    out = wt.simulate(jobs, "1x4", "least-area-first", models=models, penalty=0, engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 10]

@@ -69,7 +69,7 @@ class LeastAreaFirst(Policy):
             job.number: min((area(job, option), at) for at, option in _kept(cluster.work(job)))
             for job in queue
         }
-        for job in sorted(queue, key=lambda job: least[job.number]):
+        for job in sorted(queue, key=lambda job: least[job.number][0]):
             option = cluster.work(job).options[least[job.number][1]]
             where = cluster.place(job, option)
             if where is not None:
