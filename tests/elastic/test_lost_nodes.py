@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from elastic_cases import MODELS
+from elastic_cases import jobs_of as elastic_jobs
 
 import windtunnel as wt
 from windtunnel.sim.disruptions import Disruptions, Maintenance, NodeFailure, Reservation
@@ -44,6 +46,19 @@ def test_a_job_runs_on_the_nodes_that_are_up(engine: str, policy: str) -> None:
     outcome = wt.simulate(jobs, "2x4", policy, disruptions=down, engine=engine)
     assert stays(outcome)[0] == (0, 120, [0], [4])
     assert outcome.table["end_time"].to_pylist()[0] < 1e4
+
+
+@engines
+def test_under_tiresias_a_job_has_what_it_asked_for_or_waits(engine: str) -> None:
+    """One GPU is free on each node, and the third job's two have to be on one: the fourth gets one.
+
+    The first two need 1 + 20 x 4 = 81 s, so that the third starts at the tick at 120.
+    """
+    rows = [("steep", 3, "zero-dp"), ("steep", 3, "zero-dp"), ("flat", 2, "ga"), ("flat", 1, "ga")]
+    jobs = elastic_jobs(*[(0, *row, 20, 0, None) for row in rows])
+    out = wt.simulate(jobs, "2x4", "pollux:tiresias", models=MODELS, penalty=1, engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 0, 120, 0]
+    assert [(row, sum(gpus)) for row, _, _, gpus in stays(out)] == [(0, 3), (1, 3), (3, 1), (2, 2)]
 
 
 @engines

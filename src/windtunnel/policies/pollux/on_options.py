@@ -5,8 +5,9 @@ many nodes, and Sia of which type; where they are is the placement's to say, and
 the run's penalty. What a job has to gain is in its options: where its model is of goodput, an
 option's is the best over batch sizes; else the batch is fixed, and goodput is throughput. A choice
 that fits nowhere (a node has failed, cores are short) becomes the largest option below it that
-fits; a job of which not even the smallest fits waits. Arrivals that fill between two ticks get the
-least that the policy gives a job: its smallest option, or what was asked for where sizes stay.
+fits; a job of which not even the smallest fits waits. Tiresias' jobs keep the size asked for: where
+it fits nowhere others have the GPUs, in order of arrival. Arrivals that fill between two ticks get
+the least that the policy gives a job: its smallest option, or what was asked for where sizes stay.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ class OnOptionsPolicy(Policy):
                     draft.drop(job.view)
             for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
                 self._place(draft, job, chosen.get(job.job.name, ()))
-        if limited or draft.free.withheld:
+        if limited or draft.free.withheld or not self.resizes:
             self._place_others(draft, active)
 
     def _place_in_turn(
@@ -273,8 +274,8 @@ class OnOptionsPolicy(Policy):
         """Let jobs have, in turn, what the others leave.
 
         The decider does not know whom quotas or power keep out, nor which nodes are reserved for
-        some, or run on until their jobs are done. Who runs keeps what he has, else each gets the
-        least.
+        some, or run on until their jobs are done, nor on which nodes a size that stays finds no
+        place. Who runs keeps what he has, else each gets the least.
         """
         for job in active:
             number = job.view.number
@@ -287,10 +288,11 @@ class OnOptionsPolicy(Policy):
                 draft.put_first(job.view, self._least(job))
 
     def _place(self, draft: Draft, job: OnOptions, nodes: tuple[int, ...]) -> None:
-        """Launch a job on so many GPUs, or as many below as fit; back where it was rather."""
+        """Launch a job on so many GPUs, or, if it resizes, fewer; back where it was rather."""
         number, before = len(nodes), draft.before.get(job.view.number)
         shape = sorted(Counter(nodes).values(), reverse=True)
-        fitting = [o for o in job.options if o.num_gpus <= number]
+        fewest = 0 if self.resizes else number
+        fitting = [o for o in job.options if fewest <= o.num_gpus <= number]
         chosen = sum(1 << node for node in set(nodes))
 
         def rank(option: Option) -> tuple[int, bool, bool, float]:
