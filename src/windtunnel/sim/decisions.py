@@ -355,7 +355,9 @@ class Decisions:
             gpus = demand.num_gpus
         chosen = pairs_of(self.problem, where)
         if not room.has_quota(job, gpus, chosen):
-            return f"the quota of {quote(view.vc or '(none)')} does not suffice"
+            assert room.books is not None  # noqa: S101 - it has said no
+            queue, left = quote(view.vc or "(none)"), room.books.left(job)
+            return f"the quota of {queue} does not suffice: it asks for {gpus:g} GPUs, and {left}"
         return "" if room.has_power(job, gpus, chosen) else "there is too little power"
 
     def integers(self, node: Any, grant: Any) -> tuple[int, int]:

@@ -83,6 +83,16 @@ class QuotaBooks:
         has = flavor >= 0 and bool(self.quotas.has[queue, flavor])
         return has and amount <= self.available(queue, flavor)
 
+    def left(self, job: int) -> str:
+        """Return the words for what a job's queue may still take, by GPU type if they differ."""
+        queue, names = self.queue[job], self.quotas.names
+        free = [
+            f"{max(self.available(queue, f), 0) / PARTS:g}{' of ' + name if name else ''}"
+            for f, name in enumerate(names)
+            if self.quotas.has[queue, f]
+        ]
+        return f"{' and '.join(free)} are left"
+
     def demands(self, job: int, asked: Any) -> list[Any]:
         """Return what a job may be tried as now, in order: what it asks for, or that on a type.
 
