@@ -72,6 +72,18 @@ def test_a_job_that_no_option_lets_in_is_refused() -> None:
 
 
 @ENGINES
+@pytest.mark.parametrize("policy", ["equal-share", "pollux:sia", "pollux:optimus"])
+def test_promises_keep_nobody_out_where_the_policy_makes_none(policy: str, engine: str) -> None:
+    """The job asks for 4 GPUs and is guaranteed; 2 of quota, or power, let it in all the same."""
+    jobs = jobs_of((0, "steep", 4, "ga", 50, 1, "a"))
+    given: dict[str, Any]
+    for given in ({"quotas": quotas_of(2)}, {"power": POWER, "power_cap": 420}):
+        out = fly(jobs, policy, engine=engine, **given)
+        assert out.table["status"].to_pylist() == ["finished"]
+        assert max(out.segments["num_gpus"].to_pylist()) == 2
+
+
+@ENGINES
 def test_what_others_grow_by_is_not_taken_from_a_job(engine: str) -> None:
     """Both are to have 4 of the quota of 4: each keeps its 2."""
     jobs = jobs_of(*[(0, "steep", 2, "ga", 50, 0, "a")] * 2)

@@ -200,6 +200,7 @@ class Policy:
             a penalty for every launch and change (`windtunnel.sim.elastic`).
         resizes: elastic jobs may get fewer GPUs than they ask for; who asks for more than quotas or
             power ever allow is then not refused before the run.
+        keeps_promises: guaranteed jobs get no slower option than they ask for.
         chooses_nodes: the policy keeps books of the nodes' cores and memory and says where each job
             goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
         loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
@@ -227,6 +228,7 @@ class Policy:
     vectorised: bool | None = None
     elastic: bool = False
     resizes: bool = True
+    keeps_promises: bool = False
     chooses_nodes: bool = False
     loses: bool = False
     lets_wait: bool = False

@@ -130,7 +130,7 @@ def fly_elastic(
     def least(problem: Problem) -> np.ndarray:
         """Return the GPUs of each job's smallest option, Float array (m,)."""
         works = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)[0]
-        return np.array([work.least_gpus for work in works], dtype=np.float64)
+        return np.array([work.least_gpus(promises=policy.keeps_promises) for work in works], float)
 
     smallest = least if policy.resizes else None
     problem, extra, more = rules.extras(problem, cluster, conditions, smallest)

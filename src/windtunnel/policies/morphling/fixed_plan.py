@@ -58,6 +58,7 @@ class LeastAreaFirst(Policy):
 
     name = "least-area-first"
     elastic = True
+    keeps_promises = True
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Launch every waiting job whose option of least area fits."""

@@ -66,6 +66,7 @@ class Priced(Rules):
 
     name = "morphling:priced"
     elastic = True
+    keeps_promises = True
 
     def __init__(
         self,

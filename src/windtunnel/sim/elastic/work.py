@@ -59,10 +59,9 @@ class Work:
     model: str = ""
     expected: float | None = None
 
-    @property
-    def least_gpus(self) -> int:
-        """GPUs of its smallest option, of those that keep the promise where it has one."""
-        slowest = self.requested.iteration_time if self.guaranteed else math.inf
+    def least_gpus(self, *, promises: bool) -> int:
+        """Return the GPUs of its smallest option; ``promises``: of one that keeps its promise."""
+        slowest = self.requested.iteration_time if promises and self.guaranteed else math.inf
         return min(o.num_gpus for o in self.options if o.iteration_time <= slowest)
 
 
