@@ -116,6 +116,29 @@ def test_pieces_lie_on_one_type_of_the_quota(policy: str, engine: str) -> None:
 
 
 @ENGINES
+@pytest.mark.parametrize("policy", RESIZING)
+def test_a_size_that_one_type_holds_lets_a_job_in(policy: str, engine: str) -> None:
+    """It asks for 8 GPUs, which only both nodes have; the quota is of 4 T4s, and too few V100s."""
+    models = {
+        "wide": ToyModel((("ga", (2,), 1, 4.0), ("ga", (4,), 1, 2.0), ("ga", (4, 4), 1, 1.0)))
+    }
+    jobs = jobs_of((0, "wide", 8, "ga", 50, 0, "a"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"V100": 1, "T4": 4}}]}
+    out = wt.simulate(jobs, "1x4:T4,1x4:V100", policy, models=models, quotas=quotas, engine=engine)
+    assert {tuple(nodes) for nodes in out.segments["nodes"].to_pylist()} == {(0,)}
+
+
+@pytest.mark.parametrize("policy", [*FIXED, *RESIZING])
+def test_a_job_that_no_type_of_the_quota_holds_is_refused(policy: str) -> None:
+    """There is quota for its 4 GPUs, which lie on two nodes; of each type there is one."""
+    models = {"pair": ToyModel((("ga", (2, 2), 1, 1.0),))}
+    jobs = jobs_of((0, "pair", 4, "ga", 50, 0, "a"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 4, "V100": 4}}]}
+    with pytest.raises(PolicyError, match="lies on GPUs of no one type of which 'a' has quota"):
+        wt.simulate(jobs, "1x4:T4,1x4:V100", policy, models=models, quotas=quotas)
+
+
+@ENGINES
 def test_the_first_type_of_the_quota_comes_first(engine: str) -> None:
     """Both nodes would do, and best fit would take the smaller one."""
     jobs = jobs_of((0, "steep", 2, "ga", 50, 0, "a"))

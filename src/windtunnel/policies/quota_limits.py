@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 from windtunnel.policies.quota_books import open_accounts
 from windtunnel.policies.quota_numbers import QueueRequests
-from windtunnel.policies.quota_possible import above_quotas, refuse_queues, refuse_types
+from windtunnel.policies.quota_possible import (
+    above_quotas,
+    above_quotas_in_options,
+    refuse_queues,
+    refuse_types,
+)
 from windtunnel.policies.quotas import Quotas, unused_vcs
 from windtunnel.sim.cohort_order import CohortQuotas
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable
 
     from windtunnel.sim.problem import Problem
 
@@ -39,13 +44,19 @@ class QuotaLimits:
         self._requests = QueueRequests(problem, accounts)
         refuse_queues(label, self._requests)
 
-    def too_large(self, least: np.ndarray | None = None) -> dict[int, str]:
+    def too_large(
+        self, needs: Callable[[int, int], float] | None = None, *, resizes: bool = False
+    ) -> dict[int, str]:
         """Return the jobs that ask for more than their queue can ever use, with why, by number.
 
         Args:
-            least: GPUs that each job does with, Float array (m,); None = what it asks for.
+            needs: GPUs that an elastic job does with on the nodes of a bitset; None = jobs have one
+                size, and go wherever it fits.
+            resizes: elastic jobs may have another size than they ask for.
         """
-        return above_quotas(self._requests, least)
+        if needs is None:
+            return above_quotas(self._requests)
+        return above_quotas_in_options(self._requests, needs, resizes=resizes)
 
     def in_numbers(self, *, blocks: bool) -> CohortQuotas:
         """Return the quotas as the run goes by them.

@@ -97,6 +97,12 @@ class QueueRequests:
             "fits": fits,
             "demands": (*problem.demands, *bound.demands),
             "names": tuple(flavors),
+            "order": _by_queue(
+                [
+                    [*map(flavors.index, a.flavors), *[-1] * (len(flavors) - len(a.flavors))]
+                    for a in accounts
+                ]
+            ),
             "has": np.array([[f in a.nominal for f in flavors] for a in accounts]),
             "nominal": _by_queue([[a.nominal.get(f, 0) for f in flavors] for a in accounts]),
             "kept": _by_queue([[a.kept.get(f, 0) for f in flavors] for a in accounts]),

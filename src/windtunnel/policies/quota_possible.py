@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.quota_numbers import amounts, lines
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 from windtunnel.sim.cohort_order import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from windtunnel.policies.quota_books import Account
     from windtunnel.policies.quota_numbers import QueueRequests
@@ -62,12 +64,11 @@ def refuse_queues(label: str, requests: QueueRequests) -> None:
         raise PolicyError(label, message, job=jobs.job_id[row])
 
 
-def above_quotas(requests: QueueRequests, least: np.ndarray | None = None) -> dict[int, str]:
+def above_quotas(requests: QueueRequests) -> dict[int, str]:
     """Return the jobs that could not start if nobody else were there, with why, by arrival number.
 
     Args:
         requests: what the jobs ask of which queue; each has one.
-        least: GPUs that each job does with, Float array (m,); None = what it asks for.
     """
     problem, accounts, account_of = requests.problem, requests.accounts, requests.account_of
     pairs, line_of = lines(problem, account_of)
@@ -76,16 +77,56 @@ def above_quotas(requests: QueueRequests, least: np.ndarray | None = None) -> di
     for line, (number, kind) in enumerate(pairs.tolist()):
         possible = [most(number, flavor) for flavor in requests.flavors(kind, accounts[number])]
         limits[line] = max(possible, default=-1)
-    asked = amounts(problem) if least is None else np.rint(least * PARTS).astype(np.int64)
+    asked = amounts(problem)
     over = np.flatnonzero(asked > limits[line_of]) if len(pairs) else np.empty(0, int)
     found = {}
-    at_least = "" if least is None else " at least"
     for job in over.tolist():
         view = problem.jobs.views[problem.rows[job]]
         of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
-        found[job] = (
-            f"asks for {asked[job] / PARTS:g} GPUs{of_type}{at_least}; the quota of "
-            f"{quote(accounts[account_of[job]].name)} allows "
-            f"{max(limits[line_of[job]], 0) / PARTS:g} at most, whoever else runs"
+        found[job] = _says(
+            f"{asked[job] / PARTS:g} GPUs{of_type}", accounts[account_of[job]], limits[line_of[job]]
         )
     return found
+
+
+def above_quotas_in_options(
+    requests: QueueRequests, needs: Callable[[int, int], float], *, resizes: bool
+) -> dict[int, str]:
+    """Return the same of elastic jobs, which do with some option on GPUs of one type.
+
+    Args:
+        requests: what the jobs ask of which queue; each has one.
+        needs: GPUs that a job does with on the nodes of a bitset; inf = it cannot be there.
+        resizes: it may be other than what was asked for.
+    """
+    problem = requests.problem
+    nodes: dict[str, int] = {}
+    for node, kind in enumerate(problem.types):
+        nodes[kind or ""] = nodes.get(kind or "", 0) | 1 << node
+    found = {}
+    for job, number in enumerate(requests.account_of.tolist()):
+        account, short = requests.accounts[number], []
+        for flavor in account.flavors:
+            asked = needs(job, EVERY_NODE if flavor == ANY_TYPE else nodes.get(flavor, 0))
+            short.append((asked * PARTS - account.most(flavor), asked, flavor))
+        gap, asked, flavor = min(short)
+        if gap <= 0:
+            continue
+        if math.isinf(gap):
+            found[job] = (
+                f"lies on GPUs of no one type of which {quote(account.name)} has quota, in "
+                f"{'any of its sizes' if resizes else 'the size asked for'}"
+            )
+            continue
+        of_type = "" if flavor == ANY_TYPE else f" of type {flavor}"
+        what = f"{asked:g} GPUs{of_type}{' at least' if resizes else ''}"
+        found[job] = _says(what, account, account.most(flavor))
+    return found
+
+
+def _says(asked: str, account: Account, limit: int) -> str:
+    """Return what is said of a job that asks for more than its queue can ever use."""
+    return (
+        f"asks for {asked}; the quota of {quote(account.name)} allows "
+        f"{max(limit, 0) / PARTS:g} at most, whoever else runs"
+    )

@@ -37,6 +37,7 @@ class CohortQuotas:
         fits: Int array (lines, F), for each of them the demand that is placed, in ``demands``.
         demands: demands bound to the nodes of a flavor, and those of the problem before them.
         names: the GPU type of each flavor; ``""`` alone where quotas tell no types apart.
+        order: Int array (A, F), flavors that a queue has, in the order to try; -1 behind the last.
         has: Bool array (A, F), whether a queue has quota of a flavor.
         nominal: Int array (A, F), nominal quotas; 0 where it has none.
         kept: Int array (A, F), the part of it that is not lent.
@@ -55,6 +56,7 @@ class CohortQuotas:
     fits: np.ndarray
     demands: tuple[Any, ...]
     names: tuple[str, ...]
+    order: np.ndarray
     has: np.ndarray
     nominal: np.ndarray
     kept: np.ndarray

@@ -127,9 +127,8 @@ class QuotaBooks:
     def nodes_in_turn(self, job: int, gpus: float) -> list[int]:
         """Return the same of each GPU type, in the order in which the job's queue tries them."""
         names, amount = self.quotas.names, round(gpus * PARTS)
-        first = self.quotas.flavors[int(self.quotas.line_of[job])].tolist()
-        order = dict.fromkeys([*(f for f in first if f >= 0), *range(len(names))])
-        flavors = [f for f in order if self.allows(job, f, amount)]
+        order = self.quotas.order[self.queue[job]].tolist()
+        flavors = [f for f in order if f >= 0 and self.allows(job, f, amount)]
         if not self.quotas.by_type:
             return [EVERY_NODE] if flavors else []
         if not self._nodes_of:

@@ -65,7 +65,9 @@ class Around:
         problem: Problem,
         cluster: ClusterSpec,
         conditions: Conditions,
+        *,
         least: Callable[[Problem], np.ndarray] | None = None,
+        needs: Callable[[Problem], Callable[[int, int], float]] | None = None,
         own_quotas: CohortQuotas | None = None,
     ) -> tuple[Problem, dict[str, Any], list[str]]:
         """Return the jobs to fly, what an engine gets besides them, and what to tell of it.
@@ -76,6 +78,7 @@ class Around:
             conditions: what they are flown under.
             least: says how many GPUs each job does with, Float array (m,); None = with what it asks
                 for.
+            needs: says how many GPUs elastic jobs do with on some nodes; None = jobs have one size.
             own_quotas: by which the policy itself goes; None = it has none.
 
         Raises:
@@ -84,7 +87,9 @@ class Around:
         extra: dict[str, Any] = {}
         scheduler = conditions.scheduler
         if self.quotas is not None:
-            problem, extra["quotas"] = self._limits(problem, scheduler, least)
+            problem, extra["quotas"] = self._limits(
+                problem, scheduler, needs, resizes=least is not None
+            )
         if self.governing is not None and self.governing.acts:
             whole = problem
             quotas = extra.get("quotas", own_quotas)
@@ -97,7 +102,9 @@ class Around:
                 quotas=quotas,
             )
             if self.quotas is not None and problem is not whole:
-                problem, extra["quotas"] = self._limits(problem, scheduler, least)
+                problem, extra["quotas"] = self._limits(
+                    problem, scheduler, needs, resizes=least is not None
+                )
         if self.disruptions is not None:
             one_rack = checked_topology(conditions.scheduler.placement, cluster) == "rack-only"
             extra["disruptions"] = resolve(
@@ -116,7 +123,9 @@ class Around:
         self,
         problem: Problem,
         scheduler: Scheduler,
-        least: Callable[[Problem], np.ndarray] | None,
+        needs: Callable[[Problem], Callable[[int, int], float]] | None,
+        *,
+        resizes: bool,
     ) -> tuple[Problem, CohortQuotas]:
         """Return the jobs to fly, and their quotas.
 
@@ -126,7 +135,7 @@ class Around:
         assert self.quotas is not None  # noqa: S101 - who calls has seen to it
         label = scheduler.policy.label
         found = QuotaLimits(self.quotas, problem, label)
-        over = found.too_large(None if least is None else least(problem))
+        over = found.too_large(None if needs is None else needs(problem), resizes=resizes)
         out = too_large(label, problem, over, scheduler.oversize)
         if out:
             problem = problem.without(out)

@@ -44,6 +44,7 @@ from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import around, workload_of_jobs
 from windtunnel.study.left_waiting import left_waiting
 from windtunnel.study.offered_load import with_arrivals
+from windtunnel.study.option_sizes import Needs
 from windtunnel.study.predictions import Predictions, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import span_of, trace_costs
@@ -130,10 +131,16 @@ def fly_elastic(
     def least(problem: Problem) -> np.ndarray:
         """Return the GPUs of each job's smallest option, Float array (m,)."""
         works = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)[0]
-        return np.array([work.least_gpus(promises=policy.keeps_promises) for work in works], float)
+        usable = (work.usable(promises=policy.keeps_promises) for work in works)
+        return np.array([min(o.num_gpus for o in options) for options in usable], float)
+
+    def needs(problem: Problem) -> Needs:
+        """Return what jobs do with on some nodes."""
+        works = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)[0]
+        return Needs(problem, elastic, works, policy)
 
     smallest = least if policy.resizes else None
-    problem, extra, more = rules.extras(problem, cluster, conditions, smallest)
+    problem, extra, more = rules.extras(problem, cluster, conditions, least=smallest, needs=needs)
     works, notes = _works_of(problem, elastic, penalty=scheduler.penalty, models=models)
     flown = policy_of_run(policy, problem)
     engine = choose_engine(conditions.engine)

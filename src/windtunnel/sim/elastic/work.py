@@ -59,10 +59,10 @@ class Work:
     model: str = ""
     expected: float | None = None
 
-    def least_gpus(self, *, promises: bool) -> int:
-        """Return the GPUs of its smallest option; ``promises``: of one that keeps its promise."""
+    def usable(self, *, promises: bool) -> tuple[Option, ...]:
+        """Return its options; ``promises``: those that keep its promise, where it has one."""
         slowest = self.requested.iteration_time if promises and self.guaranteed else math.inf
-        return min(o.num_gpus for o in self.options if o.iteration_time <= slowest)
+        return tuple(o for o in self.options if o.iteration_time <= slowest)
 
 
 def plan_name(option: Option) -> str:
