@@ -37,8 +37,6 @@ class Lent(State):
         self._fails_at = [math.inf] * len(self.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
         self._off: set[int] = set()
-        #: The stay of a job that goes on elsewhere.
-        self._left: Any = None
 
     # What is so.
 
@@ -94,8 +92,11 @@ class Lent(State):
 
     def saved_last(self, job: int) -> bool:
         """Return whether any work of a job's last stay was saved."""
-        last = next(stay for stay in reversed(self.stays) if stay.job == job)
+        last = self._last_stay(job)
         return last.kept(last.reached) > 0
+
+    def _last_stay(self, job: int) -> Stay:
+        return next(stay for stay in reversed(self.stays) if stay.job == job)
 
     def most_nodes_in_use(self) -> int:
         """Return the most nodes in use at any instant since this was asked last.
@@ -215,15 +216,13 @@ class Lent(State):
         It is in no queue then; where it ``goes_on``, `go_on` follows.
         """
         self.moving = goes_on
-        stay = self.leave(job, loses=loses)
-        if goes_on:
-            self._left = stay
-        else:
+        self.leave(job, loses=loses)
+        if not goes_on:
             self._off.add(job)
 
     def go_on(self, job: int, where: Where) -> None:
         """Let a job that was interrupted just now go on elsewhere at once."""
-        stay = self._left
+        stay = self._last_stay(job)
         self.begin(job, where, rate=stay.base, option=stay.place.demand)
         self.moving = False
         self.scheduler.moves(job)

@@ -7,7 +7,6 @@ do to them stands in `windtunnel.sim.reference.lent`.
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +83,6 @@ class State(PlaceSearch):
         self.has_rates = self.moving = self.capped = self.is_stopped = self.at_round = False
         self.most_in_use = self.budget = self.changes = 0
         self.counts_nodes = rules.power is not None and rules.power.sleep is not None
-        self._was_slow = False
-        #: When stays would complete: (s, number, stay), some of them out of date.
-        self._ends: list[tuple[float, int, Stay]] = []
         #: Classes that were refused since there was more capacity or power last.
         self._refused: set[int] = set()
         self._views: dict[int, JobView] = {}
@@ -135,7 +131,6 @@ class State(PlaceSearch):
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
-        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
         if self.quotas is not None:
@@ -151,8 +146,8 @@ class State(PlaceSearch):
         if self.policy.watches and not self.moving:
             self.policy.started(view, now)
 
-    def leave(self, job: int, *, completes: bool = False, loses: bool = False) -> Stay:
-        """Take a job off its nodes, its work done, or what is not saved lost; return its stay."""
+    def leave(self, job: int, *, completes: bool = False, loses: bool = False) -> None:
+        """Take a job off its nodes, its work done, or what is not saved lost."""
         stay, now = self.running.pop(job), self.now
         stay.end = now
         place = stay.place
@@ -169,7 +164,6 @@ class State(PlaceSearch):
         view = self.view(job)
         if self.policy.watches and not self.moving:
             self.policy.stopped(view, now)
-        return stay
 
     def book(self, stay: Stay, now: float, *, completes: bool = False, loses: bool = False) -> None:
         """Enter into the books what a stay has brought by ``now`` (s), when it ends or is cut."""
@@ -189,7 +183,6 @@ class State(PlaceSearch):
         """Let a running job go on at another rate."""
         stay = self.running[job]
         stay.advance(self.now, rate)
-        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         left = self.estimate_left(job, stay.reached.left) / rate
         stay.expected = max(stay.resumed, self.now) + left
         self.changes += 1
@@ -204,12 +197,9 @@ class State(PlaceSearch):
 
         ``slow``: by how much power limits slow running jobs.
         """
-        if self.pace is None and not (slow or self._was_slow or self.has_rates):
-            return
-        self._was_slow = bool(slow)
         for job, stay in self.running.items():
-            rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
-            rate /= slow.get(job, 1.0)
+            paced = stay.base if self.pace is None else stay.base * self.pace.rate(job)
+            rate = paced / slow.get(job, 1.0)
             if rate != stay.rate:
                 self.rerate(job, rate)
 
@@ -247,12 +237,8 @@ class State(PlaceSearch):
 
     def ending(self) -> Stay | None:
         """Return the stay that completes next: of several the first that began; None = nobody."""
-        while self._ends:
-            due, _, stay = self._ends[0]
-            if self.running.get(stay.job) is stay and stay.due == due:
-                return stay
-            heapq.heappop(self._ends)
-        return None
+        stays = self.running.values()
+        return min(stays, key=lambda stay: (stay.due, stay.number), default=None)
 
     def attained(self, job: int) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
@@ -282,11 +268,8 @@ class State(PlaceSearch):
 
     def planned_stop(self, job: int, start: float) -> float:
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
-        stay = self.running.get(job)
-        if stay is not None:
-            left = self.estimate_left(job, stay.at(self.now).left)
-            return start + self.overhead[job] + left
-        return start + self.start_overhead[job] + self.estimate_left(job, self.left[job])
+        resuming = self.overhead if job in self.running else self.start_overhead
+        return start + resuming[job] + self.estimate_left(job, self.attained(job)[1])
 
     def view(self, job: int) -> JobView:
         """Return a job as policies see it, brought up to this instant."""
