@@ -227,8 +227,3 @@ class QuotaBooks:
         yield gone
         for running in gone:
             self.put(running)
-
-    def try_out(self, job: int, where: Where, sign: int) -> None:
-        """Let a job that is to start there use its quota (1) for now, or no more (-1)."""
-        if self.amount[job]:
-            self.usage[self.queue[job]][self._flavor(where)] += sign * self.amount[job]

@@ -23,7 +23,7 @@ from windtunnel.sim.reference.loop import Loop
 from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
 from windtunnel.sim.reference.record import flight
 from windtunnel.sim.reference.recorder import Recorder
-from windtunnel.sim.reference.rules import Rule, Skip, Strict
+from windtunnel.sim.reference.rules import Rule, Skip
 from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
 from windtunnel.sim.run_rules import Rules
 from windtunnel.sim.verdicts import school_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 NAME = "reference"
 _RULES: dict[str, type[Rule]] = {
-    "strict": Strict, "skip": Skip, "easy": Easy, "easy_sjbf": EasySjbf,
+    "strict": Rule, "skip": Skip, "easy": Easy, "easy_sjbf": EasySjbf,
     "conservative": Conservative,
 }  # fmt: skip
 

@@ -118,22 +118,18 @@ class Lent(State):
         shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
         hopeless: dict[int, int] = {}
-        taken: list[tuple[int, Where]] = []
-        for job in self.waiting:
-            if self.class_of[job] in hopeless:
-                continue
-            where, _ = self.search(job, shown, self.now, self.spare)
-            if where is None:
-                hopeless[self.class_of[job]] = job
-                continue
-            shown.take(where, self.demand[job])
-            if self.quotas is not None:
-                self.quotas.try_out(job, where, 1)
-                taken.append((job, where))
-            needed |= {node: None for node, _ in where}
-        if self.quotas is not None:
-            for job, where in taken:
-                self.quotas.try_out(job, where, -1)
+        with self.trying_quotas():
+            for job in self.waiting:
+                if self.class_of[job] in hopeless:
+                    continue
+                where, _ = self.search(job, shown, self.now, self.spare)
+                if where is None:
+                    hopeless[self.class_of[job]] = job
+                    continue
+                shown.take(where, self.demand[job])
+                if self.quotas is not None:
+                    self.quotas.begin(job, where)
+                needed |= {node: None for node, _ in where}
         alone = self._with_awake(nodes)
         for kind, job in hopeless.items():
             there = self.search(job, alone, self.now, self.spare)[0]

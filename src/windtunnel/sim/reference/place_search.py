@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from windtunnel.sim.quota_books import QuotaBooks
 from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.holds import Hold
@@ -125,6 +128,14 @@ class PlaceSearch:
     def is_over(self, job: int) -> bool:
         """Return whether a job that does not fit has to wait for quota."""
         return self.quotas is not None and self.quotas.is_over(job)
+
+    @contextmanager
+    def trying_quotas(self) -> Iterator[None]:
+        """Let the books of quotas be as before when what is tried is over."""
+        books = self.quotas
+        self.quotas = None if books is None else books.copy()
+        yield
+        self.quotas = books
 
     @property
     def blocks(self) -> bool:

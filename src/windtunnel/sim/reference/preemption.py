@@ -33,13 +33,12 @@ class Feasible:
         self._stopped: set[int] = set()
         self._chosen: dict[int, Where] = {}
 
-    def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
+    def walk(self, rule: Rule) -> list[int]:
         """Choose who runs, and let it be so.
 
         Args:
-            rule: who starts and queues jobs.
-            past_refused: go on past a job that cannot be chosen; a class of which one cannot is not
-                tried again in this walk.
+            rule: who starts and queues jobs, and says whether the walk goes on past one that cannot
+                be chosen. A class of which one cannot is not tried again in this walk.
 
         Returns:
             The first job that cannot be chosen, where the walk ends there, and all others that wait
@@ -51,8 +50,8 @@ class Feasible:
         self._free, self._spare = state.free.copy(), state.spare
         self._stopped, self._chosen = set(), {}
         ranked = rule.ranked([*state.running, *state.waiting])
-        first = self._choose(ranked, past_refused=past_refused)
-        self._undo_quotas()
+        with state.trying_quotas():
+            first = self._choose(ranked, past_refused=rule.past_refused)
         _stop(rule, self._stopped)
         for job, where in self._chosen.items():
             rule.start(job, where)
@@ -109,7 +108,7 @@ class Feasible:
         self._free.take(where, self.state.demand[job])
         self._spare -= self.state.draw(job, where)
         if self.state.quotas is not None:
-            self.state.quotas.try_out(job, where, 1)
+            self.state.quotas.begin(job, where)
         self._chosen[job] = where
 
     def _fit_by_stopping(self, job: int, below: list[int]) -> Where | None:
@@ -117,7 +116,6 @@ class Feasible:
 
         None = nowhere, all as before.
         """
-        before, spare = self._free.copy(), self._spare
         given: list[int] = []
         where = self._fit(job)
         for victim in self._in_turn(job, below):
@@ -129,7 +127,6 @@ class Feasible:
         if where is None:
             for victim in given:
                 self._take_back(victim)
-            self._free, self._spare = before, spare
             return None
         for victim in reversed(given):
             self._take_back(victim)
@@ -163,15 +160,6 @@ class Feasible:
             return False
         with quotas.without_below(job, below):
             return quotas.is_over(job)
-
-    def _undo_quotas(self) -> None:
-        """Let the books be as before: those stopped still run, and nobody was started yet."""
-        if self.state.quotas is None:
-            return
-        for job, where in self._chosen.items():
-            self.state.quotas.try_out(job, where, -1)
-        for job in self._stopped:
-            self.state.quotas.put(job)
 
     def _fit(self, job: int) -> Where | None:
         where, lacks_power = self.state.search(job, self._free, self.state.now, self._spare)
@@ -211,7 +199,7 @@ class QuotaWalk:
     def __init__(self, state: State) -> None:
         self.state = state
 
-    def walk(self, rule: Rule, *, past_refused: bool) -> list[int]:
+    def walk(self, rule: Rule) -> list[int]:
         """Choose who runs, and let it be so; see `Feasible.walk`."""
         state = self.state
         if not state.waiting:
@@ -233,7 +221,7 @@ class QuotaWalk:
                 chosen.add(job)
                 if job in state.waiting:
                     to_start.append(job)
-            elif not past_refused:
+            elif not rule.past_refused:
                 break
         stopped = state.running.keys() - chosen
         if state.recorder is not None and to_start:

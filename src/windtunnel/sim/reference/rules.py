@@ -1,4 +1,4 @@
-"""Queueing rules, for policies that give an order (tiers 1 and 2); `Strict` and `Skip`.
+"""Queueing rules, for policies that give an order (tiers 1 and 2): `Rule` is strict; `Skip`.
 
 A rule says who is next, by (key, arrival), and what happens at a job that does not fit. With a
 preemptive policy it first lets `windtunnel.sim.reference.preemption` choose who runs, in rank order
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """What all rules share; by itself it is none.
+    """Start jobs in order, up to the first that does not fit: ``strict``, and what rules share.
 
     A key is asked when a job begins to wait (not when it is preempted) and at rounds. The remaining
     time of a preemptive policy is no key, but looked up at each decision.
@@ -33,7 +33,10 @@ class Rule:
 
     Attributes:
         alarms: instants at which it wants to decide, though nothing happens, s; the first is next.
+        past_refused: it goes on past a job that does not fit.
     """
+
+    past_refused = False
 
     def __init__(self, state: State, walk: Callable[..., list[int]] | None) -> None:
         self.state, self.policy, self.walk = state, state.policy, walk
@@ -106,7 +109,7 @@ class Rule:
 
     def decide(self) -> None:
         """Start who may start."""
-        raise NotImplementedError
+        self.start_in_order()
 
     def start(self, job: int, where: Where) -> None:
         """Start a waiting job."""
@@ -115,50 +118,32 @@ class Rule:
     def start_in_order(self) -> list[int]:
         """Start jobs up to the first that does not fit; return it, and those behind it.
 
-        One that has to wait for quota is passed over, or nobody is returned where that blocks.
+        One that has to wait for quota is passed over, or nobody is returned where that blocks. Of a
+        class of which one was passed over nobody is tried.
         """
         if self.walk is not None:
-            return self.walk(self, past_refused=False)
+            return self.walk(self)
         return self.start_those_that_fit()
 
     def start_those_that_fit(self) -> list[int]:
         """Do what `start_in_order` does, and preempt nobody."""
-        waiting = self.waiting()
+        state, waiting, refused = self.state, self.waiting(), set[int]()
         for number, job in enumerate(waiting):
-            where = self.state.fit(job)
+            if state.class_of[job] in refused:
+                continue
+            where, is_over = state.fit(job), state.is_over(job)
             if where is not None:
                 self.start(job, where)
-            elif not self.state.is_over(job):
-                return waiting[number:]
-            elif self.state.blocks:
+            elif is_over and state.blocks:
                 return []
+            elif is_over or self.past_refused:
+                refused.add(state.class_of[job])
+            else:
+                return waiting[number:]
         return []
-
-
-class Strict(Rule):
-    """Start jobs in order; stop at the first that does not fit."""
-
-    def decide(self) -> None:
-        """Start who may start."""
-        self.start_in_order()
 
 
 class Skip(Rule):
     """Try every waiting job in order, going on past those that do not fit."""
 
-    def decide(self) -> None:
-        """Start who may start."""
-        if self.walk is not None:
-            self.walk(self, past_refused=True)
-            return
-        refused: set[int] = set()
-        for job in self.waiting():
-            if self.state.class_of[job] in refused:
-                continue
-            where = self.state.fit(job)
-            if where is not None:
-                self.start(job, where)
-            elif self.state.blocks and self.state.is_over(job):
-                return
-            else:
-                refused.add(self.state.class_of[job])
+    past_refused = True
