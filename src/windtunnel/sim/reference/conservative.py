@@ -31,11 +31,10 @@ LEAST_TIME = 1.0
 
 
 class Promise(NamedTuple):
-    """A job starts at ``start`` (s) on ``where``, adds ``draw`` nanowatts, and ends at ``stop``."""
+    """A job starts at ``start`` (s) on ``where``, and ends at ``stop``."""
 
     start: float
     where: Where
-    draw: int
     stop: float
 
 
@@ -56,10 +55,7 @@ class Profile:
         self.times, self.frees = [now], [self.state.free.copy()]
         self.drawn = [self.state.floor_sum()]
         self.begins = [0]  # how many are promised to start at each step
-        ends = rule.ends(overdue=math.nextafter(now, math.inf))
-        # Of what comes at one instant ends are first.
-        coming = sorted([*ends, *rule.capacity_events()], key=lambda event: event[0])
-        for time, kind, what in coming:
+        for time, kind, what in rule.events(overdue=math.nextafter(now, math.inf)):
             step = self._step(time)
             self.drawn[step] -= rule.apply(self.frees[step], kind, what)
 
@@ -75,10 +71,11 @@ class Profile:
             return
         first, stop = self._step(promise.start), self._step(promise.stop)
         self.begins[first] += sign
+        draw = self.state.draw(job, promise.where)
         for step in range(first, stop):
             free = self.frees[step]
             (free.take if sign > 0 else free.give)(promise.where, self.state.demand[job])
-            self.drawn[step] += sign * promise.draw
+            self.drawn[step] += sign * draw
 
     def stop(self, job: int, start: float) -> float:
         """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later.
@@ -94,9 +91,8 @@ class Profile:
         """Return whether what a job is promised is there."""
         state = self.state
         free, spare = self._free_until(promise.stop, job, promise.start)
-        where, demand = promise.where, state.demand[job]
-        enough = state.watts is None or promise.draw <= spare
-        return enough and bool(free.fits(where, demand))
+        enough = state.watts is None or state.draw(job, promise.where) <= spare
+        return enough and bool(free.fits(promise.where, state.demand[job]))
 
     def earliest(self, job: int, before: float = math.inf) -> Promise:
         """Return the first start, ``before`` a time, at which a job's place stays free.
@@ -117,8 +113,8 @@ class Profile:
             free, spare = self._free_until(stop, job, start)
             where, _ = state.search(job, free, start, spare, is_open=True)
             if where is not None:
-                return Promise(start, where, state.draw(job, where), stop)
-        return Promise(math.inf, [], 0, math.inf)
+                return Promise(start, where, stop)
+        return Promise(math.inf, [], math.inf)
 
     def _free_until(self, stop: float, job: int, start: float) -> tuple[Any, int]:
         """Return what is free to a job from ``start`` to ``stop`` (s), and what it may draw."""
@@ -194,42 +190,49 @@ class Conservative(Backfilling):
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
         changed = state.changes != self._changes or wakes != self._wakes or self.is_short
         self.is_short = False
-        is_new = self._profile is None or late or missed or changed
-        broken: list[int] = []
-        if is_new:
+        if late or missed or changed:
             self._profile = Profile(self)
-            broken = self._keep(waiting, now)
+            self._promise_and_start(waiting, self._keep(waiting, now), improves=True)
         else:
             self._profile.forget(now)
-        if state.quotas is None:
-            self._promise_all(waiting, set(), broken, improves=is_new)
-            self._start_due(waiting, set())
-        else:
-            self._keep_within_quotas(waiting, broken, improves=is_new)
+            self._promise_and_start(waiting, [], improves=False)
         self._changes, self._wakes = state.changes, wakes
         soonest = math.nextafter(now, math.inf) if late else now
         coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
         following = min(coming, default=math.inf)
         self.alarms[:] = [following] if following < math.inf else []
 
-    def _promise_all(
-        self, waiting: list[int], held: set[int], broken: list[int], *, improves: bool
-    ) -> None:
-        """Promise the broken ones anew, improve all, and promise those who have no promise.
+    def _promise_and_start(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
+        """Promise the broken ones anew, improve all, promise those who have none; start the due.
+
+        Under quotas until nobody else may start: each start may use up what others need.
 
         Args:
             waiting: in their order.
-            held: of them those who have to wait for quota: they hold no promise.
             broken: those whose promise was lifted.
             improves: somebody may start earlier.
         """
-        for job in (job for job in waiting if job in broken and job not in held):
-            self._promise(job, self._profile.earliest(job))
-        if improves:
-            self._improve(waiting)
-        for job in waiting:
-            if job not in self.promised and job not in held:
-                self._promise(job, self._profile.earliest(job))
+        refused = False
+        while True:
+            held = self._held(waiting)
+            out = [job for job in waiting if job in self.promised and not self._may_keep(job, held)]
+            rises = refused or any(self.promised[job].start < math.inf for job in out)
+            if rises:
+                never = (job for job, promise in self.promised.items() if promise.start == math.inf)
+                out += [job for job in never if job not in out]
+            for job in out:
+                self._lift(job)
+            lifted = {*broken, *out} - held
+            self._promise_new([job for job in waiting if job in lifted])
+            if improves or rises:
+                self._improve(waiting)
+            self._promise_new([job for job in waiting if job not in held])
+            running = len(self.state.running)
+            refused = self._start_due(waiting, held)
+            if self.state.quotas is None or not (refused or len(self.state.running) > running):
+                return
+            waiting = [job for job in waiting if job in self.state.waiting]
+            broken, improves = [], False
 
     def _start_due(self, waiting: list[int], held: set[int]) -> bool:
         """Start those who were promised to by now; return if quotas kept one from it."""
@@ -244,7 +247,7 @@ class Conservative(Backfilling):
             if promise.start > state.now:
                 if state.watts is not None:
                     state.fit(job)  # notes whether it waits for power alone
-            elif state.quotas is None or self._may_keep(job, held):
+            elif self._may_keep(job, held):
                 self.start(job, promise.where)
                 self.is_short |= state.running[job].expected != promise.stop
             else:
@@ -253,28 +256,6 @@ class Conservative(Backfilling):
         return refused
 
     # Quotas.
-
-    def _keep_within_quotas(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
-        """Promise and start until nobody else may: each start may use up what others need."""
-        refused = False
-        while True:
-            held = self._held(waiting)
-            out = [job for job in waiting if job in self.promised and not self._may_keep(job, held)]
-            rises = refused or any(self.promised[job].start < math.inf for job in out)
-            for job in out:
-                self._lift(job)
-            if rises:
-                never = [job for job, promise in self.promised.items() if promise.start == math.inf]
-                for job in never:
-                    self._lift(job)
-                out += never
-            self._promise_all(waiting, held, [*broken, *out], improves=improves or rises)
-            running = len(self.state.running)
-            refused = self._start_due(waiting, held)
-            if not refused and len(self.state.running) == running:
-                return
-            waiting = [job for job in waiting if job in self.state.waiting]
-            broken, improves = [], False
 
     def _held(self, waiting: list[int]) -> set[int]:
         """Return those who have to wait for quota, and where that blocks, all behind the first."""
@@ -327,6 +308,12 @@ class Conservative(Backfilling):
                 found = self._profile.earliest(job, before=old.start)
                 moved |= found.start < old.start
                 self._promise(job, found if found.start < old.start else old)
+
+    def _promise_new(self, jobs: list[int]) -> None:
+        """Promise those of some jobs who have no promise the first start, in order."""
+        for job in jobs:
+            if job not in self.promised:
+                self._promise(job, self._profile.earliest(job))
 
     def _promise(self, job: int, promise: Promise) -> None:
         self.promised[job] = promise

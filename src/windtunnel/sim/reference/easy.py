@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.sim.reference.rules import Rule
@@ -34,33 +35,29 @@ class Backfilling(Rule):
 
     power: PowerSources
 
-    def events(self, without: Collection[int] = ()) -> list[Event]:
-        """Return what is expected from now on, ``without`` some running jobs, in order of time."""
-        now = self.state.now
-        ends = self.ends(now, without)
-        last = ends[-1][0] if ends else now
-        caps = [(time, "cap", watts) for time, watts in self.power.caps_after(now, last)]
-        return sorted([*ends, *self.capacity_events(), *caps], key=lambda event: event[0])
+    def events(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
+        """Return what is expected from now on but for the power cap, in order of time.
 
-    def ends(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
-        """Return the expected ends of running jobs, in order; of those past it, ``overdue`` (s)."""
-        found = sorted(
-            (stay.expected if stay.expected > self.state.now else overdue, stay.number, job)
-            for job, stay in self.state.running.items()
+        At one instant running jobs end first, in order of start; then planned holds begin or end,
+        then nodes wake that do, or could be woken now.
+
+        Args:
+            overdue: when those end that run on past their expected end, s.
+            without: running jobs that are left out.
+        """
+        state = self.state
+        ends = [
+            (stay.expected if stay.expected > state.now else overdue, "end", job)
+            for job, stay in state.running.items()
             if job not in without
-        )
-        return [(time, "end", job) for time, _, job in found]
-
-    def capacity_events(self) -> list[Event]:
-        """Return planned holds to come, and nodes that wake or could be woken now."""
-        holds = [
-            (time, "begin" if begins else "over", self.state.holds[index])
-            for time, begins, index in self.state.planned
-            if time > self.state.happened
         ]
-        wakes = self.power.wakes_after(self.state.now)
-        waking = [(time, "wake", node) for time, node in wakes]
-        return sorted([*holds, *waking], key=lambda event: event[0])
+        holds = [
+            (time, "begin" if begins else "over", state.holds[index])
+            for time, begins, index in state.planned
+            if time > state.happened
+        ]
+        wakes = [(time, "wake", node) for time, node in self.power.wakes_after(state.now)]
+        return sorted([*ends, *holds, *wakes], key=itemgetter(0))
 
     def apply(self, free: Any, kind: str, what: Any) -> int:
         """Let an event happen in a free state; return what is drawn less then, nanowatts."""
@@ -157,7 +154,10 @@ class Easy(Backfilling):
         free, drawn = state.free.copy(), state.floor_sum()
         for job in at_once:
             drawn -= self.apply(free, "end", job)
-        steps = groupby(self.events(at_once), key=lambda event: event[0])
+        events = self.events(state.now, at_once)
+        last = max((time for time, kind, _ in events if kind == "end"), default=state.now)
+        events += [(time, "cap", watts) for time, watts in self.power.caps_after(state.now, last)]
+        steps = groupby(sorted(events, key=itemgetter(0)), key=itemgetter(0))
         for time, happens in chain([(state.now, ())] if at_once else [], steps):
             for _, kind, what in happens:
                 drawn -= self.apply(free, kind, what)
@@ -178,15 +178,18 @@ class Easy(Backfilling):
         state, demand = self.state, self.state.demand[head]
         if not state.problem.devices or state.works is not None or self.held is None:
             return False
-        found: Where | None = None
+        free = beside.copy()
+        free.give(self.held, demand)
+        if not state.opened(free, job).fits(where, state.demand[job]):
+            return False
+        free.take(where, state.demand[job])
+        found = state.put_again(head, free, self.held)
+        if found is None:
+            return False
         beside.give(self.held, demand)
-        if state.opened(beside, job).fits(where, state.demand[job]):
-            beside.take(where, state.demand[job])
-            found = state.put_again(head, beside, self.held)
-            beside.give(where, state.demand[job])
-        self.held = self.held if found is None else found
-        beside.take(self.held, demand)
-        return found is not None
+        beside.take(found, demand)
+        self.held = found
+        return True
 
     def _below(self, head: int) -> list[int]:
         ranked = self.ranked([*self.state.running, head])

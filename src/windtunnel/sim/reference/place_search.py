@@ -177,6 +177,14 @@ class PlaceSearch:
             placed += tasks
         return found
 
+    def units_of(self, job: int, grant: int) -> int:
+        """Return the GPU units of what a job was granted on a node."""
+        demand, problem = self.demand[job], self.problem
+        if not problem.devices:
+            return grant
+        units: int = demand.tasks(grant, pooled=problem.pooled) * demand.amount
+        return units
+
     def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
         """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
         if self.works is not None:

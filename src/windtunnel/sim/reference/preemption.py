@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
@@ -254,14 +253,8 @@ class QuotaWalk:
             for node, grant in stay.where:
                 groups = state.free.withheld.get(node, (NOBODY,))
                 if NOBODY not in groups and groups[0] in state.access[job]:
-                    reserved[groups[0]] += self._units(state.demand[job], grant)
+                    reserved[groups[0]] += state.units_of(job, grant)
         return up - sum(reserved.values()), reserved
-
-    def _units(self, demand: Any, grant: int) -> int:
-        """Return the GPU units of a grant."""
-        if not self.state.problem.devices or self.state.problem.pooled:
-            return grant
-        return grant.bit_count() * (demand.milli or MILLI)
 
     def _use_own(self, job: int, reserved: dict[int, int]) -> None:
         """Let a chosen job use up what its reservations have left."""
