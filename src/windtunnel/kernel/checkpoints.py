@@ -29,7 +29,6 @@ class Checkpoints:
         now_done: found by `look`: work done now.
         now_complete: checkpoints complete now.
         now_writing: seconds of writing left now; 0 = not writing.
-        spent: seconds of writing since the segment began.
     """
 
     interval: cython.double
@@ -41,7 +40,6 @@ class Checkpoints:
     now_done: cython.double
     now_complete: cython.longlong
     now_writing: cython.double
-    spent: cython.double
 
     def __init__(self, num_jobs: int, interval: float, cost: float) -> None:
         self.interval = interval
@@ -91,17 +89,14 @@ class Checkpoints:
         """Find out how far a job is ``active`` seconds after its segment began."""
         done: cython.double = self.done[job]
         complete: cython.longlong = self.complete[job]
-        self.spent = 0.0
         self.now_writing = 0.0
         if self.writing[job] > 0.0:
             if active < self.writing[job]:
                 self.now_done = done
                 self.now_complete = complete
-                self.spent = active if active > 0.0 else 0.0
-                self.now_writing = self.writing[job] - self.spent
+                self.now_writing = self.writing[job] - (active if active > 0.0 else 0.0)
                 return
             active -= self.writing[job]
-            self.spent = self.writing[job]
             complete += 1
         self._go_on(job, active, rate, done, complete)
 
@@ -121,7 +116,6 @@ class Checkpoints:
             if active >= first:
                 active -= first
                 complete += 1
-                self.spent += self.cost
                 done = complete * self.interval
         if complete < limit and done == complete * self.interval and active > 0.0:
             more = cython.cast(cython.longlong, floor(active / cycle))
@@ -129,7 +123,6 @@ class Checkpoints:
                 more = limit - complete
             active -= more * cycle
             complete += more
-            self.spent += more * self.cost
             done = complete * self.interval
         self.now_complete = complete
         if active <= 0.0:
@@ -145,7 +138,30 @@ class Checkpoints:
             else:
                 self.now_done = (complete + 1) * self.interval
                 self.now_writing = self.cost - (active - first)
-                self.spent += active - first
+                if self.now_writing <= 0.0:  # by a rounding
+                    self.now_complete, self.now_writing = complete + 1, 0.0
+
+    @compiled
+    def end(self, job: cython.int) -> cython.void:
+        """Find a job done that completes now, whatever rounding says."""
+        self.now_done = self.work[job]
+        self.now_complete = self.in_all(self.work[job])
+        self.now_writing = 0.0
+
+    @compiled
+    def now_spent(self) -> cython.double:
+        """Return the seconds of writing since the stay began."""
+        return self._spent(self.now_complete, self.now_writing)
+
+    @compiled
+    def spent_since(self, job: cython.int) -> cython.double:
+        """Return the seconds of writing since the job's segment began."""
+        return self.now_spent() - self._spent(self.complete[job], self.writing[job])
+
+    @compiled
+    def _spent(self, complete: cython.longlong, writing: cython.double) -> cython.double:
+        seconds: cython.double = complete * self.cost
+        return seconds + (self.cost - writing) if writing > 0.0 else seconds
 
     @compiled
     def fold(self, job: cython.int) -> cython.void:

@@ -267,7 +267,7 @@ class Simulation:
         self.news = True
         if self.has_fails_once and self.fails_once[job]:
             self.fails_once[job] = False
-            self.state.stop(job, True)
+            self.state.fail_at_end(job)
             self.failed.add(job)
             self.rule.failed(job)
             return

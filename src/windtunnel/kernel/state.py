@@ -425,7 +425,7 @@ class State:
         """Book the seconds that a job's rate cost it in the segment that ends now."""
         worked: cython.double = self.now - self.since[job]
         if self.writes and worked > 0.0:
-            worked = worked - self.checkpoints.spent
+            worked = worked - self.checkpoints.spent_since(job)
         if worked > 0.0:
             self.slowed[job] += worked * (1.0 - self.rate[job])
 
@@ -573,10 +573,7 @@ class State:
     @compiled
     def finish(self, job: cython.int) -> cython.void:
         """Let a running job be over: its work is done."""
-        if self.is_segmented:
-            if self.writes:
-                self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
-            self._book_slow(job)
+        self._complete(job)
         if self.has_accounts:
             self.useful[job] += self.stay_work[job]
             self._book_overhead(job)
@@ -594,9 +591,7 @@ class State:
             self.overhead[job] += held
             return
         if self.writes:
-            writing = self.checkpoints.now_complete * self.checkpoints.cost
-            if self.checkpoints.now_writing > 0.0:
-                writing += self.checkpoints.cost - self.checkpoints.now_writing
+            writing = self.checkpoints.now_spent()
             self.writing_time[job] += writing
         self.overhead[job] += paid + writing
 
@@ -609,6 +604,26 @@ class State:
         left: cython.double = self.work_left(job)
         if self.is_segmented:
             self._book_slow(job)
+        self._stop_with(job, left, loses)
+
+    @compiled
+    def fail_at_end(self, job: cython.int) -> cython.void:
+        """Take a job off its GPUs whose work is done, with what is not saved of it lost."""
+        self._complete(job)
+        self._stop_with(job, 0.0, True)
+
+    @compiled
+    def _complete(self, job: cython.int) -> cython.void:
+        """End the segment of a job that completes now: all is done, whatever rounding says."""
+        if self.writes:
+            self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
+        if self.is_segmented:
+            self._book_slow(job)
+        if self.writes:
+            self.checkpoints.end(job)
+
+    @compiled
+    def _stop_with(self, job: cython.int, left: cython.double, loses: cython.bint) -> cython.void:
         if self.has_accounts:
             done = self.checkpoints.now_done if self.writes else self.stay_work[job] - left
             kept = self.kept(job, done) if loses else done

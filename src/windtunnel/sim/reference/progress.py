@@ -122,7 +122,7 @@ class Stay:
         if done == written * interval:
             cycle = interval / self.rate + cost
             more = min(math.floor(active / cycle), self.limit - written)
-            active -= more * cycle
+            active = max(active - more * cycle, 0.0)  # by a rounding it could be less
             written += more
             done = written * interval
         writing = 0.0
