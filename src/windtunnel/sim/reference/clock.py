@@ -40,10 +40,11 @@ class Clock:
         self.may_wait, self.patience = rules.may_wait(policy), rules.patience(policy)
         self.settles = rules.settles(policy)
         self.pending, self.points, self.gave_up = math.inf, 0, False
-        self._rounds = self._starts = self._idle = self._quiet = 0
+        self._rounds = self._starts = 0
+        #: Instants in a row at which nobody ran or was started; of these, with nothing to come.
+        self._idle, self._quiet = list[float](), list[float]()
         #: Whether an alarm went off at this instant, and whether one did since the last decision.
         self._is_awake = self._has_rung = False
-        self._idle_since = self._quiet_since = 0.0
 
     def next_time(self, event: float, *, held: int) -> float:
         """Return the next round or decision, s, where the next arrival or completion is an event.
@@ -116,17 +117,16 @@ class Clock:
         state = self.state
         idle = arrived and not state.running and len(state.stays) == self._starts and state.waiting
         self._starts = len(state.stays)
-        self._idle = self._idle + 1 if idle else 0
-        self._quiet = self._quiet + 1 if idle and not certain else 0
-        if self._idle <= 1:
-            self._idle_since = now
-        if self._quiet <= 1:
-            self._quiet_since = now
+        for spell, lasts in ((self._idle, idle), (self._quiet, idle and not certain)):
+            if lasts:
+                spell.append(now)
+            else:
+                spell.clear()
         if not self._quiet or self.pending < math.inf:
             return
-        settled = self.settles and self._quiet > 1 and not state.scheduler.alarms
-        settled = settled and now - self._quiet_since >= self.patience
-        if not settled and (self._idle <= MAX_IDLE or now - self._idle_since < self.patience):
+        settled = self.settles and len(self._quiet) > 1 and not state.scheduler.alarms
+        settled = settled and now - self._quiet[0] >= self.patience
+        if not settled and (len(self._idle) <= MAX_IDLE or now - self._idle[0] < self.patience):
             return
         self.gave_up = True
         if not self.may_wait:
