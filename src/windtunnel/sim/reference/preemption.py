@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.rules import Rule
@@ -67,8 +67,7 @@ class Feasible:
             job, ahead = ranked[ahead], ahead + 1
             if job in self._chosen or (job in state.running and job not in stopped):
                 continue
-            if job in stopped and self._is_free(job):
-                self._resume(job)
+            if self._resumes(job):
                 continue
             below = [j for j in ranked[ahead:] if j in state.running and j not in stopped]
             is_out = state.class_of[job] in refused
@@ -76,8 +75,8 @@ class Feasible:
             where = None if is_out else self._fit_by_stopping(job, below)
             if where is not None:
                 more = stopped - before
-                self._take(job, where)
-                if state.quotas is not None and (more or self._borrows(job)):
+                borrows = not self._resumes(job) and self._take(job, where)
+                if state.quotas is not None and (more or borrows):
                     refused.clear()
                     ahead = 0
                 continue
@@ -89,26 +88,24 @@ class Feasible:
                 return job
         return None
 
-    def _borrows(self, job: int) -> bool:
-        """Return whether a job was chosen just now, and its queue borrows with it."""
-        quotas, where = self.state.quotas, self._chosen.get(job)
-        return quotas is not None and where is not None and quotas.borrows(job, where)
-
-    def _resume(self, job: int) -> None:
-        """Let a stopped job have its place back."""
+    def _resumes(self, job: int) -> bool:
+        """Let a stopped job have its place back if that is free; return whether it has."""
+        if job not in self._stopped or not self._is_free(job):
+            return False
         self._take_back(job)
         self._stopped.remove(job)
+        return True
 
-    def _take(self, job: int, where: Where) -> None:
-        """Choose a job for a place; one that had it before was never stopped."""
-        if job in self._stopped and self._is_free(job):
-            self._resume(job)
-            return
+    def _take(self, job: int, where: Where) -> bool:
+        """Choose a job for a place; return whether its queue borrows with it."""
+        quotas = self.state.quotas
         self._free.take(where, self.state.demand[job])
         self._spare -= self.state.draw(job, where)
-        if self.state.quotas is not None:
-            self.state.quotas.begin(job, where)
         self._chosen[job] = where
+        if quotas is None:
+            return False
+        quotas.begin(job, where)
+        return quotas.borrows(job, where)
 
     def _fit_by_stopping(self, job: int, below: list[int]) -> Where | None:
         """Return where a job goes, the jobs below it that must be gone added to those stopped.
@@ -203,20 +200,18 @@ class QuotaWalk:
         state = self.state
         if not state.waiting:
             return []
-        quota, reserved = self._quota()
-        power = state.budget
+        left, power = self._left(), state.budget
         chosen: set[int] = set()
         to_start: list[int] = []
         for job in rule.ranked([*state.running, *state.waiting]):
-            own = sum(reserved.get(group, 0) for group in state.access[job])
-            gpus = max(0, state.gpus[job] - own)
+            groups = (*state.access[job], NOBODY)
+            has_quota = state.gpus[job] <= sum(left.get(group, 0) for group in groups)
             draw = self._least_draw(job)
             lacks_power = draw > max(power, 0)
-            state.capped |= lacks_power and gpus <= quota
-            if gpus <= quota and not lacks_power:
-                quota -= gpus
+            state.capped |= lacks_power and has_quota
+            if has_quota and not lacks_power:
                 power -= draw
-                self._use_own(job, reserved)
+                self._use(left, groups, state.gpus[job])
                 chosen.add(job)
                 if job in state.waiting:
                     to_start.append(job)
@@ -239,31 +234,26 @@ class QuotaWalk:
             return 0
         return state.floors[job] if job in state.running else state.watts.least_floor(job)
 
-    def _quota(self) -> tuple[int, dict[int, int]]:
-        """Return GPU units up that are nobody's own, and those of each reservation."""
-        state, reserved = self.state, dict[int, int]()
-        up = state.problem.quota - state.down
-        if state.problem.is_pool or not state.free.withheld:
-            return up, reserved
-        for node, groups in state.free.withheld.items():
-            if NOBODY not in groups:
-                units = state.free.free_units(node)
-                reserved[groups[0]] = reserved.get(groups[0], 0) + units
+    def _left(self) -> dict[int, int]:
+        """Return GPU units that are up: of each reservation, and those that are nobody's own."""
+        state, left = self.state, dict[int, int]()
+        withheld = {} if state.problem.is_pool else state.free.withheld
+        owners = {node: groups[0] for node, groups in withheld.items() if NOBODY not in groups}
+        for node, group in owners.items():
+            left[group] = left.get(group, 0) + state.free.free_units(node)
         for job, stay in state.running.items():
             for node, grant in stay.where:
-                groups = state.free.withheld.get(node, (NOBODY,))
-                if NOBODY not in groups and groups[0] in state.access[job]:
-                    reserved[groups[0]] += state.units_of(job, grant)
-        return up - sum(reserved.values()), reserved
+                if owners.get(node) in state.access[job]:
+                    left[owners[node]] += state.units_of(job, grant)
+        left[NOBODY] = state.problem.quota - state.down - sum(left.values())
+        return left
 
-    def _use_own(self, job: int, reserved: dict[int, int]) -> None:
-        """Let a chosen job use up what its reservations have left."""
-        need = self.state.gpus[job]
-        for group in self.state.access[job]:
-            used = min(need, reserved.get(group, 0))
-            if used:
-                reserved[group] -= used
-                need -= used
+    def _use(self, left: dict[int, int], groups: Sequence[int], need: int) -> None:
+        """Let a chosen job use what is left, of its reservations first."""
+        for group in groups:
+            used = min(need, left.get(group, 0))
+            left[group] = left.get(group, 0) - used
+            need -= used
 
 
 def _stop(rule: Rule, jobs: Collection[int]) -> None:
