@@ -83,12 +83,16 @@ class Decisions:
         raise NotImplementedError
 
     def kind_of(self, job: int, option: Any) -> Any:
-        """Return what an option of a job is to the engine."""
-        raise NotImplementedError
+        """Return what an option of a job is to the engine: itself, unless that numbers them."""
+        del job
+        return option
 
     def demand_of(self, kind: Any) -> Any:
-        """Return the demand that is a kind to the engine; None = it is an option's."""
-        raise NotImplementedError
+        """Return the demand that is a kind to the engine: itself, unless that numbers them.
+
+        None = it is an option's.
+        """
+        return kind
 
     def kind_on(self, kind: Any, gpu_types: frozenset[str | None]) -> Any:
         """Return what a kind asks for, on some GPU types alone, to the engine.

@@ -69,10 +69,6 @@ class OnKernel:
         """Return the GPU units free in a pool."""
         return int(self.free.free_by_node()[place])
 
-    def run_time(self, job: int) -> float:
-        """Return the seconds on GPUs so far of an active job."""
-        return float(self.tables.attained(job)[0])
-
     def lost(self, job: int) -> float:
         """Return the seconds of work that failures undid so far."""
         return float(self._columns["lost"][job])

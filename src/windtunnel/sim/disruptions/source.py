@@ -247,7 +247,7 @@ class Outages:
         if left:
             self.run.undo(job, left)
         if self.plan.hazard[job]:
-            self.run.fail_at(job, self.run.run_time(job) + self._draw(job))
+            self.run.fail_at(job, self.run.attained(job)[0] + self._draw(job))
         if loses:
             self._failed(job, now, ends=ends, cause=cause, where=where)
         else:

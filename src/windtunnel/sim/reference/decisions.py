@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parts import free_units
@@ -214,7 +213,7 @@ class Deciding(Decisions):
         if where is not None:
             chosen = self._own_choice(job, where, own)
             if chosen is None:
-                free = state.opened(self.without([job]), job)
+                free = state.opened(state.free_without([job]), job)
                 raise self.no_such_place(does, view, where, own, free_units(free))
             return chosen
         if job in state.waiting and self.works is None:
@@ -227,7 +226,7 @@ class Deciding(Decisions):
 
     def fit_without(self, job: int, demand: Any, jobs: Sequence[int]) -> Where | None:
         """Return where a job would go with a demand if some jobs were gone, or None."""
-        where = self.state.put(self.opened(self.without(jobs), job), job, demand)
+        where = self.state.put(self.opened(self.state.free_without(jobs), job), job, demand)
         return where if where is not None and self.state.affords(job, where, jobs) else None
 
     def fits_without(self, job: int, where: Any, demand: Any) -> bool:
@@ -236,17 +235,13 @@ class Deciding(Decisions):
 
     def _own_choice(self, job: int, where: Any, demand: Any) -> Where | None:
         """Return a policy's own choice in grants, None if it is not free for a job."""
-        free = self.state.opened(self.without([job]), job)
+        free = self.state.opened(self.state.free_without([job]), job)
         try:
             found = self.in_grants(where, demand, free)
         except (TypeError, ValueError):
             return None
         fits = self.state.has(free, job, found, demand)
         return found if fits and self.state.affords(job, found, [job]) else None
-
-    def demand_of(self, kind: Any) -> Any:
-        """Return the demand itself, which is what a job asks for here."""
-        return kind
 
     def kind_on(self, kind: Any, gpu_types: frozenset[str | None]) -> Any:
         """Return the demand on some GPU types alone."""
@@ -256,22 +251,7 @@ class Deciding(Decisions):
         self, free: Any, kind: Any, node: int, tasks: int, first: int
     ) -> Sequence[int] | None:
         """Return what so many tasks get on a node with devices, None if they do not fit there."""
-        free.draws = len(self.state.stays)
-        many = replace(kind, count=max(kind.count, tasks))
-        if not 0 <= node < len(free.nodes) or free.fitting(node, many) < tasks:
-            return None
-        placement: Any = self.state.placement
-        grants: Sequence[int] = placement.grants(free, node, kind, tasks, first)
-        return grants
-
-    def without(self, jobs: Sequence[int]) -> Any:
-        """Return what is free without some jobs; a place that others share is not."""
-        free, running = self.state.free.copy(), self.state.running
-        places = {id(running[job].place): running[job].place for job in jobs if job in running}
-        for place in places.values():
-            if all(job in jobs for job in place.jobs):
-                free.give(place.where, place.demand)
-        return free
+        return self.state.grants_on(free, kind, node, tasks, first)
 
     def affords_beside(self, job: int, other: int) -> bool:
         """Return whether there is power for a job where another runs."""
@@ -283,10 +263,6 @@ class Deciding(Decisions):
         return quotas is None or quotas.allows_on(job, self.state.where(other))
 
     # Elastic runs.
-
-    def kind_of(self, job: int, option: Any) -> Any:  # noqa: ARG002 - the kernel numbers them
-        """Return an option, which is what a job asks for here."""
-        return option
 
     def option_of(self, job: int) -> Any:
         """Return the option that a running job was launched in."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cluster.free import NOBODY
 from windtunnel.sim.reference.state import State
 
 if TYPE_CHECKING:
@@ -68,10 +69,6 @@ class Lent(State):
     def planned_starts(self) -> list[tuple[float, list[int]]]:
         """Return when jobs are planned to start, s, and on which nodes, as far as is planned."""
         return self.scheduler.planned_starts()
-
-    def run_time(self, job: int) -> float:
-        """Return the seconds on GPUs so far of an active job."""
-        return self.attained(job)[0]
 
     def resume_cost(self, job: int) -> float:
         """Return the seconds that a job pays when it goes on after a stop."""
@@ -169,9 +166,7 @@ class Lent(State):
             The GPU units of a node that nobody would hold, and whether the job could run elsewhere,
             as what it runs now: all is free, allowed and within its power.
         """
-        place = self.running[job].place
-        free = self.free.copy()
-        free.give(place.where, place.demand)
+        place, free = self.running[job].place, self.free_without([job])
         for node, _ in place.where:  # it runs on where nobody else may start
             for group in free.withheld.get(node, ()):
                 free.restore(node, group)
@@ -275,21 +270,19 @@ class Lent(State):
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""
         self.sleeping.add(node)
-        self.free.withhold(node)
-        self.changes += 1
+        self.hold(node, NOBODY)
 
     def restore(self, node: int) -> None:
         """Undo that: the node is awake."""
         self.sleeping.remove(node)
-        self.free.restore(node)
-        self.forget_refusals()
+        self.release(node, NOBODY)
 
-    def hold(self, place: int, group: int, units: int) -> None:
+    def hold(self, place: int, group: int, units: int | None = None) -> None:
         """Keep a node, or GPU units of a pool, for a group of jobs or for nobody."""
         self.free.withhold(place, group, units)
         self.changes += 1
 
-    def release(self, place: int, group: int, units: int) -> None:
+    def release(self, place: int, group: int, units: int | None = None) -> None:
         """Undo one `hold`."""
         self.free.restore(place, group, units)
         self.forget_refusals()

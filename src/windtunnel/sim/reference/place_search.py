@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from windtunnel.sim.quota_books import QuotaBooks
 from windtunnel.site.scheduler import BACKFILLING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
@@ -163,19 +164,32 @@ class PlaceSearch:
 
     def put_again(self, job: int, free: Any, where: Where) -> Where | None:
         """Return the devices that a job gets on the nodes of a place, as many tasks on each."""
-        free.draws = len(self.stays)
         shown, demand = self.opened(free, job), self.demand[job]
-        placement: Any = self.placement
         found: Where = []
         placed = 0
         for node, pairs in groupby(where, key=itemgetter(0)):
             tasks = sum(demand.tasks(grant, pooled=free.pooled) for _, grant in pairs)
-            if shown.fitting(node, demand) < tasks:
+            grants = self.grants_on(shown, demand, node, tasks, placed)
+            if grants is None:
                 return None
-            grants = placement.grants(free, node, demand, tasks, placed)
             found += [(node, grant) for grant in grants]
             placed += tasks
         return found
+
+    def grants_on(
+        self, free: Any, demand: Any, node: int, tasks: int, first: int
+    ) -> Sequence[int] | None:
+        """Return what so many tasks get on a node with devices, None if they do not fit there.
+
+        ``first``: how many of them are placed elsewhere already.
+        """
+        free.draws = len(self.stays)
+        many = replace(demand, count=max(demand.count, tasks))
+        if not 0 <= node < len(free.nodes) or free.fitting(node, many) < tasks:
+            return None
+        placement: Any = self.placement
+        grants: Sequence[int] = placement.grants(free, node, demand, tasks, first)
+        return grants
 
     def units_of(self, job: int, grant: int) -> int:
         """Return the GPU units of what a job was granted on a node."""

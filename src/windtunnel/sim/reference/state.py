@@ -324,6 +324,15 @@ class State(PlaceSearch):
         self._refused.clear()
         self.changes += 1
 
+    def free_without(self, jobs: Sequence[int]) -> Any:
+        """Return what is free without some jobs; a place that others share is not."""
+        free = self.free.copy()
+        places = {id(stay.place): stay.place for job, stay in self.running.items() if job in jobs}
+        for place in places.values():
+            if all(job in jobs for job in place.jobs):
+                free.give(place.where, place.demand)
+        return free
+
     def where(self, job: int) -> Where:
         """Return the nodes and grants of a running job."""
         return self.running[job].where

@@ -72,7 +72,7 @@ class QueueView:
 
 
 class ClusterView:
-    """The cluster at this instant."""
+    """The cluster at this instant; more on it in `windtunnel.kernel.policy_views`."""
 
     def __init__(self, deciding: Deciding) -> None:
         self.deciding = self.driver = deciding
@@ -178,26 +178,14 @@ class ClusterView:
         gpu_types: Iterable[str | None] | None = None,
         without: Sequence[JobView] = (),
     ) -> Where | None:
-        """Return where a job (or so many GPUs, of any type) would go, or None.
-
-        Args:
-            job: an active job, or a number of GPUs.
-            gpu_types: only on nodes with these GPU types, of those that the job accepts; None =
-                wherever it accepts.
-            without: jobs whose places count as free: where would it go if they were preempted? Who
-                waits holds none.
-
-        Raises:
-            SpecError: the cluster has no such GPU type.
-            PolicyError: something else than a job, a number of GPUs, their types, running jobs.
-        """
+        """Return where a job, or so many GPUs of any type, would go on some types, others gone."""
         deciding, state = self.deciding, self._state
         types = None if gpu_types is None else deciding.types(gpu_types)
         gone = [deciding.active(other) for other in deciding.several(without)]
         if not isinstance(job, JobView):
             demand: Any = state.problem.plain_demand(deciding.gpus(job))
             demand = demand if types is None else deciding.on_types(demand, types)
-            return state.placement.place(deciding.without(gone), demand)
+            return state.placement.place(state.free_without(gone), demand)
         number = deciding.active(job)
         if types is None and not gone:
             return state.fit(number)
