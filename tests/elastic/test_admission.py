@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from elastic_cases import MODELS, NODES, ToyModel, jobs_of
@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.errors import PolicyError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ENGINES = pytest.mark.parametrize("engine", ["compiled", "reference"])
 #: Policies that may give a job another size than it asks for, and the others.
@@ -113,6 +116,31 @@ def test_pieces_lie_on_one_type_of_the_quota(policy: str, engine: str) -> None:
     quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 4, "V100": 4}}]}
     out = wt.simulate(jobs, "1x2:T4,2x4:V100", policy, models=models, quotas=quotas, engine=engine)
     assert out.table["nodes"].to_pylist() == [[1, 2]]
+
+
+class _Startable(wt.Policy):
+    """Starts those who fit as they were asked for."""
+
+    elastic = True
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        """Start them."""
+        for job in queue.startable:
+            yield wt.Start(job)
+
+
+@ENGINES
+def test_who_fits_where_the_quota_is_is_startable(engine: str) -> None:
+    """Best fit would take the T4 node, of a type of which the queue has no quota."""
+    jobs = jobs_of((0, "steep", 2, "ga", 50, 0, "a"), (1, "steep", 4, "ga", 50, 0, "a"))
+    quotas = {"queues": [{"vc": "a", "nominal_quota": {"T4": 0, "V100": 4}}]}
+    out = wt.simulate(
+        jobs, "1x4:T4,1x8:V100", _Startable(), models=MODELS, penalty=1, quotas=quotas,
+        engine=engine,
+    )  # fmt: skip
+    assert out.table["nodes"].to_pylist() == [[1], [1]]
+    # The first needs 1 + 50 x 4 s, and leaves too little of the quota for the second meanwhile.
+    assert out.table["start_time"].to_pylist() == [0, 201]
 
 
 @ENGINES

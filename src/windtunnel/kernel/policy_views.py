@@ -28,10 +28,14 @@ class QueueWalk:
     at: cython.longlong
     serial: cython.longlong
     fitting: cython.bint
+    by_node: cython.bint
 
     def __init__(self, deciding: Deciding, fitting: bool) -> None:
         self.deciding = deciding
         self.fitting = fitting
+        driver = deciding.driver
+        #: Elastic jobs may have GPUs on some nodes alone, among which their places are sought.
+        self.by_node = fitting and driver.works is not None and driver.differs_by_node
         self.last = -1
         self.at = -1
         self.serial = deciding.asked.serial
@@ -55,13 +59,20 @@ class QueueWalk:
         while at < end:
             job = self.deciding.lines.slab[at]
             if self.deciding.asked.came_at[job] <= self.serial and (
-                not self.fitting or self.deciding.search.looks_for(job)
+                not self.fitting or self._fits(job)
             ):
                 self.last = job
                 self.at = at
                 return job
             at += 1
         return -1
+
+    @cython.cfunc
+    def _fits(self, job: cython.int) -> cython.bint:
+        if self.by_node:
+            view: JobView = self.deciding.views.of(job)
+            return self.deciding.driver.cluster.fit(view) is not None
+        return self.deciding.search.looks_for(job)
 
     @cython.cfunc
     def _behind_last(self, low: cython.longlong, high: cython.longlong) -> cython.longlong:

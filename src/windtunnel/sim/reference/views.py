@@ -51,8 +51,14 @@ class QueueView:
         state = self._state
         for job in sorted(waiting):
             still = state.waiting.get(job) == waiting[job]
-            if still and (not fitting or state.fit(job) is not None):
+            if still and (not fitting or self._fits(job)):
                 yield state.view(job)
+
+    def _fits(self, job: int) -> bool:
+        """Return whether a job fits now; an elastic one on the nodes where it may have GPUs."""
+        if self._state.works is not None and self.deciding.differs_by_node:
+            return self.deciding.cluster.fit(self._state.view(job)) is not None
+        return self._state.fit(job) is not None
 
     def __contains__(self, job: object) -> bool:
         number = getattr(job, "number", -1)
