@@ -187,12 +187,12 @@ def test_a_policy_that_decides_by_itself_is_told_of_the_quota(engine: str) -> No
             cluster.start(job)
 
     assert _starts(jobs, "1x8", greedy, quotas=APART, engine=engine) == [0, 50]
-    says = "the quota of 'a' does not suffice: it asks for 2 GPUs, and "
-    with pytest.raises(PolicyError, match=says + "0 are left") as caught:
+    says = "the quota of 'a' does not suffice: it asks for 2 GPUs, and has "
+    with pytest.raises(PolicyError, match=says + "0 left") as caught:
         wt.simulate(jobs, "1x8", _Starts(), quotas=APART, engine=engine)
     assert "t=1 s" in str(caught.value)
     by_type = {"queues": [{"vc": "a", "nominal_quota": {"A": 5, "B": 3}}]}
-    with pytest.raises(PolicyError, match=says + "1 of A and 3 of B are left"):
+    with pytest.raises(PolicyError, match=says + "1 of A and 3 of B left"):
         wt.simulate(jobs, "1x8:A,1x4:B", _Starts(), quotas=by_type, engine=engine)
 
 

@@ -361,7 +361,8 @@ class Decisions:
         if not room.has_quota(job, gpus, chosen):
             assert room.books is not None  # noqa: S101 - it has said no
             queue, left = quote(view.vc or "(none)"), room.books.left(job)
-            return f"the quota of {queue} does not suffice: it asks for {gpus:g} GPUs, and {left}"
+            asked = f"it asks for {gpus:g} GPUs, and has {left} left"
+            return f"the quota of {queue} does not suffice: {asked}"
         return "" if room.has_power(job, gpus, chosen) else "there is too little power"
 
     def integers(self, node: Any, grant: Any) -> tuple[int, int]:

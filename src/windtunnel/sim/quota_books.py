@@ -91,7 +91,7 @@ class QuotaBooks:
             for f, name in enumerate(names)
             if self.quotas.has[queue, f]
         ]
-        return f"{' and '.join(free)} are left"
+        return " and ".join(free)
 
     def demands(self, job: int, asked: Any) -> list[Any]:
         """Return what a job may be tried as now, in order: what it asks for, or that on a type.
