@@ -118,6 +118,19 @@ def test_pieces_lie_on_one_type_of_the_quota(policy: str, engine: str) -> None:
     assert out.table["nodes"].to_pylist() == [[1, 2]]
 
 
+@ENGINES
+@pytest.mark.parametrize("policy", ["equal-share", "morphling", "pollux:optimus"])
+def test_a_size_may_be_of_two_types_where_power_allows_it(policy: str, engine: str) -> None:
+    """680 W are 80 W idle, and 100 for each of 6 GPUs in use, 4 of one type and 2 of the other."""
+    models = {"two": ToyModel((("ga", (2,), 1, 4.0), ("ga", (4, 2), 1, 1.0)))}
+    jobs = jobs_of((0, "two", 2, "ga", 500, 0, "a"))
+    out = wt.simulate(
+        jobs, "1x4:T4,1x4:V100", policy, models=models, penalty=1, power=POWER, power_cap=680,
+        engine=engine,
+    )  # fmt: skip
+    assert max(out.segments["num_gpus"].to_pylist()) == 6
+
+
 class _Startable(wt.Policy):
     """Starts those who fit as they were asked for."""
 

@@ -80,10 +80,9 @@ class Headroom:
             return True
         if where is not None:
             return self.watts.floor(job, where) <= self.spare
-        nodes = self._open_to(job, gpus)
-        cheap = nodes & self.watts.cheap_nodes(job, gpus, self.spare)
+        cheap = self._open_to(job, gpus) & self.watts.cheap_nodes(job, gpus, self.spare)
         by_quota = self.books is not None and self.books.quotas.by_type
-        return self._hold(cheap, gpus, on_one_type=by_quota or cheap != nodes)
+        return self._hold(cheap, gpus, on_one_type=by_quota)
 
     @property
     def _problem(self) -> Problem:
