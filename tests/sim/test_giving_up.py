@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import windtunnel as wt
 from windtunnel.sim.contract import Stop
+from windtunnel.sim.disruptions import Disruptions, NodeFailure
 from windtunnel.throughput.options import Option
 from windtunnel.throughput.plans import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
@@ -215,3 +219,25 @@ def test_nobody_waits_for_ever_in_a_run_that_its_policy_ended(engine: Any) -> No
     out = wt.simulate(jobs, "1x1", decide, engine=engine)
     assert out.table["status"].to_pylist() == ["running", "waiting", "not_submitted"]
     assert not out.notes
+
+
+class _InRounds(wt.Policy):
+    """Starts whoever fits, every 10 s."""
+
+    every = 10.0
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        """Start them."""
+        for job in queue:
+            if cluster.fit(job) is not None:
+                yield wt.Start(job)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("events", ["batch", "completions_first", "submissions_first"])
+def test_the_last_end_is_an_event_beside_an_outage(events: str, engine: str) -> None:
+    """The job ends at 10, a round, as a node fails: the policy is asked at 0 and then."""
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [1]}
+    down = Disruptions(node_failures=(NodeFailure(node=1, time=10, until=12),))
+    out = wt.simulate(jobs, "2x4", _InRounds(), events=events, disruptions=down, engine=engine)
+    assert out.metrics()["scheduling_points"] == 2

@@ -131,6 +131,7 @@ class Simulation:
     ups = cython.declare(list, visibility="readonly")
     leads: cython.bint
     turn_points: cython.longlong
+    had_event: cython.bint
 
     def __init__(self, state: State, rule: Rule, **options: object) -> None:
         self.state = state
@@ -347,6 +348,7 @@ class Simulation:
                     self._begin_turn()
             if self.phase == PHASE_TURN:
                 if self._one_event():
+                    self.had_event = True
                     self.phase = PHASE_DECIDE
                     if self.fresh.count > 0:
                         return LOOP_ARRIVED
@@ -422,6 +424,7 @@ class Simulation:
         self.state.now = now
         self.phase = PHASE_EVENTS
         self.turn_points = self.points
+        self.had_event = False
         if self.alarm <= now:
             self.alarm = ENDLESS
             self.is_awake = True
@@ -653,7 +656,7 @@ class Simulation:
     @property
     def has_news(self) -> bool:
         """Whether something happened at this instant that calls, or called, for a decision."""
-        return self.news or self.is_awake or self.points != self.turn_points
+        return self.news or self.is_awake or self.had_event
 
     @property
     def now(self) -> float:
