@@ -103,7 +103,7 @@ class PlaceSearch:
             demands = self.quotas.demands(job, self.demand[job])
         for demand in demands:
             where, lacks = self._search_as(demand, job, shown, spare)
-            if where is not None and self._has_quota(job, where):
+            if where is not None and (self.quotas is None or self.quotas.allows_on(job, where)):
                 return where, False
             lacks_power |= lacks
         return None, lacks_power
@@ -121,10 +121,6 @@ class PlaceSearch:
         if where is None or self.draw(job, where) > spare:
             return None, True
         return where, False
-
-    def _has_quota(self, job: int, where: Where) -> bool:
-        """Return whether a job's quota suffices for it as it would run somewhere."""
-        return self.quotas is None or self.quotas.allows_on(job, where)
 
     def is_over(self, job: int) -> bool:
         """Return whether a job that does not fit has to wait for quota."""
@@ -202,13 +198,9 @@ class PlaceSearch:
     def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
         """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
         if self.works is not None:
-            return bool(free.has(where, demand, self._allowed(job)))
+            asked = self.problem.demands[self.problem.demand_of[job]]
+            return bool(free.has(where, demand, asked.allowed))
         return bool(free.fits(where, demand) if where else demand.is_nothing)
-
-    def _allowed(self, job: int) -> int:
-        """Return the nodes whose GPU types a job accepts, as a bitset."""
-        allowed: int = self.problem.demands[self.problem.demand_of[job]].allowed
-        return allowed
 
     def opened(self, free: Any, job: int) -> Any:
         """Return a free state with the job's reservations open to it."""

@@ -44,8 +44,6 @@ class Feasible:
             now, in their order.
         """
         state = self.state
-        if not state.waiting:
-            return []
         self._free, self._spare = state.free.copy(), state.spare
         self._stopped, self._chosen = set(), {}
         ranked = rule.ranked([*state.running, *state.waiting])
@@ -198,8 +196,6 @@ class QuotaWalk:
     def walk(self, rule: Rule) -> list[int]:
         """Choose who runs, and let it be so; see `Feasible.walk`."""
         state = self.state
-        if not state.waiting:
-            return []
         left, power = self._left(), state.budget
         chosen: set[int] = set()
         to_start: list[int] = []

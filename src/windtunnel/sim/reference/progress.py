@@ -143,7 +143,7 @@ class Stay:
         reached = self.at(now)
         worked = now - max(self.since, self.resumed)
         if self.checkpoints.cost:
-            worked -= self._seconds_writing(reached) - self.seconds_writing
+            worked -= self.seconds_writing(reached) - self.seconds_writing(self.reached)
         if worked > 0:
             self.slowed += worked * (1.0 - self.rate)
         self.since, self.reached = now, reached
@@ -165,12 +165,8 @@ class Stay:
         whole = self.limit - reached.written - (1 if reached.writing else 0)
         return reached.writing + whole * self.checkpoints.cost
 
-    @property
-    def seconds_writing(self) -> float:
-        """The seconds of checkpoints by the beginning of this segment."""
-        return self._seconds_writing(self.reached)
-
-    def _seconds_writing(self, reached: Reached) -> float:
+    def seconds_writing(self, reached: Reached) -> float:
+        """Return the seconds of checkpoints up to what was reached."""
         cost = self.checkpoints.cost
         return reached.written * cost + (cost - reached.writing if reached.writing else 0.0)
 

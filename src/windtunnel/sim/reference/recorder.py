@@ -114,9 +114,8 @@ class Recorder:
         if job == head:
             return self._of_head(job)
         if self.school == "strict":
-            if self._alone(job) == LIMIT and self.state.quotas is not None:
-                return LIMIT, -1, math.inf
-            return BEHIND, head, math.inf
+            is_out = self._alone(job) == LIMIT
+            return (LIMIT, -1, math.inf) if is_out else (BEHIND, head, math.inf)
         if self.school == "choice":
             return CHOICE, -1, math.inf
         return self._tried(job, head)
@@ -166,5 +165,5 @@ class Recorder:
         promised = self.scheduler.promised
         soonest = [(promise.start, who) for who, promise in promised.items()
                    if promise.start < math.inf]  # fmt: skip
-        first = min(soonest)[1] if soonest else -1
+        first = min(soonest, default=(math.inf, job))[1]
         return -1 if first == job else first

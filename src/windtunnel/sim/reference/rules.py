@@ -122,7 +122,7 @@ class Rule:
         class of which one was passed over nobody is tried.
         """
         if self.walk is not None:
-            return self.walk(self)
+            return self.walk(self) if self.state.waiting else []
         return self.start_those_that_fit()
 
     def start_those_that_fit(self) -> list[int]:

@@ -169,14 +169,15 @@ class State(PlaceSearch):
         """Enter into the books what a stay has brought by ``now`` (s), when it ends or is cut."""
         (stay.complete if completes else stay.advance)(now)
         job, done, left = stay.job, stay.reached.done, stay.reached.left
+        writing = stay.seconds_writing(stay.reached)
         if loses:
             kept = stay.kept(stay.reached)
             self.lost_work[job] += done - kept
             done, left = kept, stay.work - kept
         self.left[job] = left
         self.useful[job] += done
-        self.overhead_time[job] += min(now - stay.start, stay.overhead) + stay.seconds_writing
-        self.writing_time[job] += stay.seconds_writing
+        self.overhead_time[job] += min(now - stay.start, stay.overhead) + writing
+        self.writing_time[job] += writing
         self.slowed[job] = stay.slowed
 
     def rerate(self, job: int, rate: float) -> None:
