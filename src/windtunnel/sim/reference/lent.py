@@ -96,10 +96,7 @@ class Lent(State):
         return next(stay for stay in reversed(self.stays) if stay.job == job)
 
     def most_nodes_in_use(self) -> int:
-        """Return the most nodes in use at any instant since this was asked last.
-
-        That is after completions and arrivals, and after decisions.
-        """
+        """Return the most nodes in use since this was asked last, counted as each job starts."""
         most, self.most_in_use = self.most_in_use, len(self.nodes_in_use())
         return most
 
