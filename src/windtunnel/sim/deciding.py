@@ -45,7 +45,7 @@ class Driver(Decisions):
     def __init__(self, run: KernelRun) -> None:
         JobView.register(kernel.JobView)
         super().__init__(
-            run.policy, run.problem, run.works, may_wait=run.rules.may_wait(run.policy)
+            run.policy, run.problem, run.works, run.plan, may_wait=run.rules.may_wait(run.policy)
         )
         self.run, self.state, self.free, self.shapes = run, run.tables, run.free, run.shapes
         self.kinds = (Start, Preempt)
@@ -157,18 +157,10 @@ class Driver(Decisions):
         grants: Sequence[int] | None = free.grants_on(kind, node, tasks, first)
         return grants
 
-    def opened(self, free: Any, job: int) -> Any:
-        """Return a free state with a job's reservations open to it."""
-        groups = self._groups(job)
-        return free.opened(groups) if groups else free
-
     def closed_to(self, job: int) -> set[int]:
         """Return the nodes on which a job may not start, though others may run there."""
-        groups = self._groups(job)
+        groups = self.groups_of(job)
         return {node for node, group in self.free.held() if group not in groups}
-
-    def _groups(self, job: int) -> tuple[int, ...]:
-        return () if self.run.plan is None else self.run.plan.access[job]
 
     @property
     def differs_by_node(self) -> bool:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.headroom import Headroom
     from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.elastic.work import Option, Work
@@ -53,6 +54,7 @@ class Decisions:
         policy: who decides.
         problem: jobs and cluster.
         works: what each job of an elastic run is; None = it is none.
+        plan: reservations; None = there are none.
         may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
 
     Attributes:
@@ -68,9 +70,11 @@ class Decisions:
     cluster: Any
 
     def __init__(
-        self, policy: Policy, problem: Problem, works: Sequence[Work] | None, *, may_wait: bool
-    ) -> None:
+        self, policy: Policy, problem: Problem, works: Sequence[Work] | None,
+        plan: Plan | None, *, may_wait: bool,
+    ) -> None:  # fmt: skip
         self.policy, self.problem, self.works, self.may_wait = policy, problem, works, may_wait
+        self.plan = plan
         self.alarms: list[float] = []
         #: The same: a policy may ask for one instant at every decision, for every job that waits.
         self._wanted: set[float] = set()
@@ -115,10 +119,6 @@ class Decisions:
         """Whether quotas or power let a job have GPUs on some nodes and not on others."""
         raise NotImplementedError
 
-    def opened(self, free: Any, job: int) -> Any:
-        """Return a free state with a job's reservations open to it."""
-        raise NotImplementedError
-
     def closed_to(self, job: int) -> set[int]:
         """Return the nodes on which a job may not start, though others may run there."""
         raise NotImplementedError
@@ -138,6 +138,15 @@ class Decisions:
         raise NotImplementedError
 
     # What the policy says.
+
+    def groups_of(self, job: int) -> tuple[int, ...]:
+        """Return the reservations that a job may use."""
+        return () if self.plan is None else self.plan.access[job]
+
+    def opened(self, free: Any, job: int) -> Any:
+        """Return a free state with a job's reservations open to it."""
+        groups = self.groups_of(job)
+        return free.opened(groups) if groups else free
 
     def forget_alarms(self, now: float) -> None:
         """Forget the instants that the policy wanted to be asked at up to ``now`` (s)."""

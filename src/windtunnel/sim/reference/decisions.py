@@ -42,7 +42,7 @@ class Deciding(Decisions):
     queue: Any
 
     def __init__(self, state: State, *, may_wait: bool) -> None:
-        super().__init__(state.policy, state.problem, state.works, may_wait=may_wait)
+        super().__init__(state.policy, state.problem, state.works, state.plan, may_wait=may_wait)
         self.state: State = state
         self.deciding = self
         #: The policy starts jobs by ``cluster.start``, or has tried to.
@@ -213,7 +213,7 @@ class Deciding(Decisions):
         if where is not None:
             chosen = self._own_choice(job, where, own)
             if chosen is None:
-                free = state.opened(state.free_without([job]), job)
+                free = self.opened(state.free_without([job]), job)
                 raise self.no_such_place(does, view, where, own, free_units(free))
             return chosen
         if job in state.waiting and self.works is None:
@@ -235,7 +235,7 @@ class Deciding(Decisions):
 
     def _own_choice(self, job: int, where: Any, demand: Any) -> Where | None:
         """Return a policy's own choice in grants, None if it is not free for a job."""
-        free = self.state.opened(self.state.free_without([job]), job)
+        free = self.opened(self.state.free_without([job]), job)
         try:
             found = self.in_grants(where, demand, free)
         except (TypeError, ValueError):
@@ -272,13 +272,9 @@ class Deciding(Decisions):
         """Return the seconds until a running job completes as things are."""
         return self.state.running[job].due - self.now
 
-    def opened(self, free: Any, job: int) -> Any:
-        """Return a free state with a job's reservations open to it."""
-        return self.state.opened(free, job)
-
     def closed_to(self, job: int) -> set[int]:
         """Return the nodes on which a job may not start, though others may run there."""
-        groups, free = self.state.access[job], self.state.free
+        groups, free = self.groups_of(job), self.state.free
         return {n for n, held in free.withheld.items() if any(g not in groups for g in held)}
 
     @property
