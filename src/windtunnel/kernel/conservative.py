@@ -157,8 +157,8 @@ class ConservativeRule(PreemptingRule):
         if self.state.has_quotas:
             self._keep_within_quotas()
         self._promise_broken()
-        if self.rises.everywhere:
-            self._improve_all()
+        if self.rises.everywhere or (self.state.has_power and self.rises.count > 0):
+            self._improve_all()  # rises say nothing of power
         elif self.rises.count > 0:
             self.risen.improve()
         self.rises.clear()
@@ -232,7 +232,8 @@ class ConservativeRule(PreemptingRule):
         """Return whether the profile is made anew: power or sleep, and anything that matters to it.
 
         What is announced for now and has yet to happen is in no free state. Nodes that sleep and
-        were not called are back the later, the later it is.
+        were not called are back the later, the later it is. Under a power cap jobs may leave, on
+        time or before: nobody's promise is lost by that.
         """
         at: cython.int = self.announced.num_asleep - 1
         if self.announced.is_due(self.state.now) or self.announced.calls != self.seen_calls:
@@ -241,15 +242,16 @@ class ConservativeRule(PreemptingRule):
             return True
         if at < 0 and not self.state.has_power:
             return False
-        if changes != self.seen_changes or self.state.stays.count != self.seen_stays:
+        if self.state.stays.count != self.seen_stays:
+            return True
+        if changes != self.seen_changes and (at >= 0 or self.withholds):
             return True
         if self.promises.queue.count > 0 and self.promises.queue.time[0] < self.state.now:
             return True
         for at in range(self.running.count):
             job = self.running.job[at]
-            if (
-                self.state.stay[job] != self.stay_of[job]
-                or self.state.expected[job] != self.known_end[job]
+            if self.state.stay[job] == self.stay_of[job] and (
+                self.state.expected[job] != self.known_end[job]
                 or self.state.expected[job] <= self.state.now
             ):
                 return True
