@@ -131,6 +131,11 @@ class PowerChoices:
         return self.draw[self.first[table] + self.floor[table]]
 
     @compiled
+    def surely(self, job: cython.int) -> cython.longlong:
+        """Return what a job adds at the least, wherever it is; 0 = that depends on where."""
+        return self.least[job] if self._is_uniform else 0
+
+    @compiled
     def floor_on(self, job: cython.int, gpu_type: cython.int) -> cython.longlong:
         """Return the same where all its GPUs are of one type."""
         self._hold_none()

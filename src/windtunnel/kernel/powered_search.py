@@ -187,11 +187,14 @@ class PoweredSearch:
         row: cython.int,
     ) -> cython.bint:
         """Return whether a job fits, with its power, from a time within a step on."""
+        spare: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
         if self.profile.total[step] < self.search.units:
+            return False
+        if self.state.power.choices.surely(job) > spare:
             return False
         self.search.look_at_nodes(step)
         self.search.meet(time)
-        if not self._fits_within(job, time, self._budget(cap_w) - self.profile.drawn[step]):
+        if not self._fits_within(job, time, spare):
             return False
         stop = self.promises.stop_of(job, time)
         self.search.meet(stop)
