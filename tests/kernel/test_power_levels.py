@@ -111,39 +111,61 @@ class Both:
         self.watts = Watts(self.problem, cap, fixed=fixed)
         self.limits = limits
         self.power = kernel.PowerLevels(Tables(self.watts), exact_jobs=exact_jobs)
-        self.options: dict[int, Any] = {}
-        self.floors: dict[int, int] = {}
+        self.where: dict[int, list[tuple[int, int]]] = {}
+        self.mate: dict[int, int] = {}
         self.levels: dict[int, int] = {}
 
     def change(self) -> None:
-        """Start a job that does not run, or stop one that does."""
+        """Start a job that does not run, alone or beside one that does, or stop one that does."""
         job = self.rng.randrange(len(self.problem.rows))
-        if job in self.options:
+        if job in self.where:
             self.power.drop(job)
-            for by_job in (self.options, self.floors, self.levels):
-                by_job.pop(job, None)
+            del self.where[job]
+            self.levels.pop(job, None)
+            self.mate.pop(self.mate.pop(job, -1), None)
             return
-        where = where_of(self.rng, self.problem)
-        self.options[job] = self.watts.choices(job, where)
-        self.floors[job] = self.watts.floor(job, where)
+        alone = [other for other in self.where if other not in self.mate]
+        beside = self.rng.choice(alone) if alone and self.rng.random() < 0.3 else -1
+        where = self.where.get(beside) or where_of(self.rng, self.problem)
+        self.where[job] = where
+        if beside >= 0:
+            self.mate[job], self.mate[beside] = beside, job
+        floor = 0 if beside >= 0 else self.floor(job)
         nodes, grants = zip(*where, strict=True)
-        assert self.power.put(job, nodes, grants) == self.floors[job]
+        assert self.power.put(job, nodes, grants, beside) == floor
+
+    def floor(self, job: int) -> int:
+        return int(self.watts.floor(job, self.where[job]))
+
+    def options(self, job: int) -> Any:
+        return self.watts.choices(job, self.where[job])
+
+    def leads(self) -> list[int]:
+        """Return the running jobs by whose options limits are chosen, in order of start."""
+        order = list(self.where)
+        first = [job for job in order if order.index(self.mate.get(job, job)) >= order.index(job)]
+        return [max((job, self.mate.get(job, job)), key=self.floor) for job in first]
 
     def check(self) -> None:
         """Choose with the budgets that matter, between the least and the most that all draw."""
-        least = sum(min(one.draw for one in some) for some in self.options.values())
-        most = sum(max(one.draw for one in some) for some in self.options.values())
+        leads = self.leads()
+        assert self.power.sum_of_floors() == sum(map(self.floor, leads))
+        options = [self.options(job) for job in leads]
+        least = sum(min(one.draw for one in some) for some in options)
+        most = sum(max(one.draw for one in some) for some in options)
         share = self.rng.choice((-0.1, 0.0, 0.1, 0.5, 0.9, 1.0, self.rng.random()))
         between = least + round(share * (most - least))
         budget = self.rng.choice((between, self.rng.randint(0, most + 1)))
-        found = getattr(reference_levels, self.limits)(list(self.options.values()), budget)
-        expected = dict(zip(self.options, found, strict=True))
-        changed = [job for job in sorted(expected) if self.levels.get(job) != expected[job]]
+        found = getattr(reference_levels, self.limits)(options, budget)
+        expected = {
+            job: min(level, len(self.options(job)) - 1)
+            for lead, level in zip(leads, found, strict=True)
+            for job in (lead, self.mate.get(lead, lead))
+        }
         chosen = self.power.chosen(budget)
-        assert chosen == [
-            (job, expected[job], self.options[job][expected[job]].slow) for job in changed
-        ]
-        self.levels = expected
+        self.levels |= {job: level for job, level, _ in chosen}
+        assert self.levels == expected
+        assert all(slow == self.options(job)[level].slow for job, level, slow in chosen)
         assert self.power.chosen(budget) == []
 
 
@@ -183,4 +205,4 @@ def test_waiting_jobs_have_the_reference_s_least_floors(seed: int, limits: str) 
         assert both.power.floor_of_waiting(job) == both.watts.least_floor(job)
     for _ in range(20):
         both.change()
-    assert both.power.sum_of_floors() == sum(both.floors.values())
+    assert both.power.sum_of_floors() == sum(map(both.floor, both.leads()))

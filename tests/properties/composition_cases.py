@@ -116,7 +116,7 @@ def composed(seed: int) -> Composed:
             )
         )
     has_power = pick.random() < 0.4
-    case = Composed(seed, jobs, cluster, _policy(pick, resources, seed, shares=not has_power))
+    case = Composed(seed, jobs, cluster, _policy(pick, resources, seed))
     options = case.options
     if case.policy in (*STATIC, *PREEMPTIVE, *USAGE):
         options["queueing"] = pick.choice(RULES)
@@ -169,11 +169,11 @@ def _jobs(pick: random.Random, *, shares: bool) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _policy(pick: random.Random, resources: str, seed: int, *, shares: bool) -> Any:
+def _policy(pick: random.Random, resources: str, seed: int) -> Any:
     kind = pick.random()
     if kind < 0.2:
         every = pick.choice((None, None, 8.0))
-        return Whims(seed, shares=shares and resources == "nodes", every=every)
+        return Whims(seed, shares=resources == "nodes", every=every)
     if kind < 0.3:
         return pick.choice(QUOTAS)
     if kind < 0.4:

@@ -280,7 +280,8 @@ class Deciding:
         floor: cython.longlong = self.state.power.choices.floor_of(
             job, self.state.stays.pairs, self.state.stays.first[stay], self.state.stays.last(stay)
         )
-        return floor <= self.state.spare()
+        more: cython.longlong = floor - self.state.power.floor[other]
+        return (more if more > 0 else 0) <= self.state.spare()
 
     def preempt(self, view: object, loses: bool, ends: bool) -> None:
         """Stop a running job; it waits again, or that was its end."""

@@ -366,19 +366,7 @@ class EasyRule(PreemptingRule):
         """Let a running job be gone beside the head."""
         if self.state.has_power:
             self.drawn -= self.state.power.floor[job]
-        if self.state.has_mates and self._leaves_first(job):
-            return  # it is free when the other has left, too
         self.state.give_place(self.beside, job)
-
-    @compiled
-    def _leaves_first(self, job: cython.int) -> cython.bint:
-        mate: cython.int = self.state.mate[job]
-        if mate < 0:
-            return False
-        return self.state.expected[job] < self.state.expected[mate] or (
-            self.state.expected[job] == self.state.expected[mate]
-            and self.state.stay[job] < self.state.stay[mate]
-        )
 
     @compiled
     def _takes_beside(self, job: cython.int) -> cython.bint:

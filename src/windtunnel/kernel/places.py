@@ -198,9 +198,15 @@ class Search:
                 continue
             if self.state.has_quotas:
                 self.spare.quotas.lift(job)
-            if self.state.has_power:
-                self.spared += self.state.power.floor[job]
             mate = self.state.mate[job] if self.state.has_mates else -1
-            if mate < 0 or (mate > job and mate in gone):
+            if mate >= 0 and mate in gone:
+                if self.state.has_power:
+                    self.spared += self.state.power.floor[job]
+                if mate > job:
+                    self.state.give_place(self.spare, job)
+                continue
+            if self.state.has_power:
+                self.spared += self.state.power.spared(job)
+            if mate < 0:
                 self.state.give_place(self.spare, job)
         return self.spare

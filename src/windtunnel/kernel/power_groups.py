@@ -21,7 +21,7 @@ class PowerGroups:
 
     Attributes:
         table_of: table of each running job; -1 = it does not run.
-        stamp: rises with the order of start.
+        stamp: rises with the order of start, by which the lists are.
         after: next job with the same table; -1 = none.
         before: the last one before.
         count: jobs of each table.
@@ -49,7 +49,6 @@ class PowerGroups:
     busy: cython.int[::1]
 
     _last_choosing: cython.int
-    _starts: cython.longlong
     _capacity: cython.int
     _earlier: cython.int[::1]
     _place: cython.int[::1]
@@ -63,7 +62,7 @@ class PowerGroups:
         self.later = numpy.zeros(jobs, dtype=numpy.int32)
         self._earlier = numpy.zeros(jobs, dtype=numpy.int32)
         self.first_choosing = self._last_choosing = -1
-        self.num_busy = self.num_choosing = self._starts = self._capacity = 0
+        self.num_busy = self.num_choosing = self._capacity = 0
         self.count = self.head = self.tail = numpy.zeros(0, dtype=numpy.int32)
         self.busy = self._place = numpy.zeros(0, dtype=numpy.int32)
 
@@ -77,34 +76,56 @@ class PowerGroups:
         self._capacity = len(self.count)
 
     @compiled
-    def enter(self, job: cython.int, table: cython.int) -> cython.void:
-        """Put a job that has started behind those with the same table."""
+    def enter(self, job: cython.int, table: cython.int, stamp: cython.longlong) -> cython.void:
+        """Put a job that has started behind those with the same table that started before it."""
         if self.choices.num_tables > self._capacity:
             with cython.gil:
                 self._grow()
-        self._starts += 1
-        self.stamp[job] = self._starts
+        self.stamp[job] = stamp
         self.table_of[job] = table
-        self.after[job] = -1
         if self.count[table] == 0:
-            self.head[table] = job
-            self.before[job] = -1
+            self.head[table] = self.tail[table] = -1
             self._place[table] = self.num_busy
             self.busy[self.num_busy] = table
             self.num_busy += 1
-        else:
-            self.before[job] = self.tail[table]
-            self.after[self.tail[table]] = job
-        self.tail[table] = job
+        self._link(job, table)
         self.count[table] += 1
         if self.choices.depth[table] > 1:
             self.num_choosing += 1
-            self.later[job] = -1
-            self._earlier[job] = self._last_choosing
-            if self._last_choosing >= 0:
-                self.later[self._last_choosing] = job
-            else:
-                self.first_choosing = job
+            self._link_choosing(job)
+
+    @compiled
+    def _link(self, job: cython.int, table: cython.int) -> cython.void:
+        """Put a job into the list of its table."""
+        before: cython.int = self.tail[table]
+        while before >= 0 and self.stamp[before] > self.stamp[job]:
+            before = self.before[before]
+        after: cython.int = self.after[before] if before >= 0 else self.head[table]
+        self.before[job], self.after[job] = before, after
+        if before >= 0:
+            self.after[before] = job
+        else:
+            self.head[table] = job
+        if after >= 0:
+            self.before[after] = job
+        else:
+            self.tail[table] = job
+
+    @compiled
+    def _link_choosing(self, job: cython.int) -> cython.void:
+        """Put a job into the list of those that have a choice."""
+        before: cython.int = self._last_choosing
+        while before >= 0 and self.stamp[before] > self.stamp[job]:
+            before = self._earlier[before]
+        after: cython.int = self.later[before] if before >= 0 else self.first_choosing
+        self._earlier[job], self.later[job] = before, after
+        if before >= 0:
+            self.later[before] = job
+        else:
+            self.first_choosing = job
+        if after >= 0:
+            self._earlier[after] = job
+        else:
             self._last_choosing = job
 
     @compiled

@@ -29,13 +29,17 @@ from windtunnel.kernel.power_steps import PowerSteps
 class PowerLevels:
     """The power limits of running jobs.
 
+    Jobs that share their GPUs are one *entry*, which is known by the one that started first: they
+    have one limit, from the options of the one that draws more at least, and that is their floor.
+
     Args:
         tables: makes tables of options (`windtunnel.sim.power.tables.Tables`).
         exact_jobs: up to so many jobs with a choice, limits are exactly optimal.
 
     Attributes:
         choices: what jobs can choose from, and the least that they draw.
-        floor: the least that each running job can be brought to add to the draw, nanowatts.
+        floor: the least that each running job can be brought to add to the draw, nanowatts; of an
+            entry of two jobs the first has it.
         floor_sum: of all running jobs.
         level: which of its options each running job has, highest limit first; -1 = not chosen yet.
         num_changed: how many jobs' levels the last `choose` changed.
@@ -49,6 +53,14 @@ class PowerLevels:
     num_changed: cython.int
     changed: cython.int[::1]
 
+    #: Of each running job: its floor and its table of options if it were alone, its place in the
+    #: order of start, the other one on its GPUs, and whether that one started first.
+    _own_floor: cython.longlong[::1]
+    _own_table: cython.int[::1]
+    _stamp: cython.longlong[::1]
+    _mate: cython.int[::1]
+    _is_second: cython.char[::1]
+    _starts: cython.longlong
     _groups: PowerGroups
     _steps: PowerSteps
     _few: PowerFew
@@ -73,6 +85,12 @@ class PowerLevels:
         self.floor = numpy.zeros(jobs, dtype=numpy.int64)
         self.level = numpy.full(jobs, -1, dtype=numpy.int32)
         self.changed = numpy.zeros(jobs, dtype=numpy.int32)
+        self._own_floor = numpy.zeros(jobs, dtype=numpy.int64)
+        self._own_table = numpy.full(jobs, -1, dtype=numpy.int32)
+        self._stamp = numpy.zeros(jobs, dtype=numpy.int64)
+        self._mate = numpy.full(jobs, -1, dtype=numpy.int32)
+        self._is_second = numpy.zeros(jobs, dtype=numpy.int8)
+        self._starts = 0
         self._groups = PowerGroups(self.choices, jobs)
         self._steps = PowerSteps(self.choices, self._groups, jobs)
         self._few = PowerFew(self.choices, self._groups, exact_jobs)
@@ -94,31 +112,100 @@ class PowerLevels:
     def enter(
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
-        """Note that a job has started on these pairs."""
-        self.floor[job] = self.choices.floor_of(job, pairs, begin, end)
-        self.floor_sum += self.floor[job]
-        if self.choices.limits == POWER_NONE:
+        """Note that a job has started on these pairs, which nobody else is on."""
+        self._know(job, pairs, begin, end)
+        self._set_floor(job, self._own_floor[job])
+        if self.choices.limits != POWER_NONE:
+            self._add_entry(job, self._own_table[job])
+
+    @compiled
+    def enter_beside(
+        self,
+        job: cython.int,
+        other: cython.int,
+        pairs: Pairs,
+        begin: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.void:
+        """Note that a job has started on these pairs, on which another runs."""
+        self._know(job, pairs, begin, end)
+        self._mate[job], self._mate[other] = other, job
+        self._is_second[job] = True
+        leads: cython.int = job if self._own_floor[job] > self._own_floor[other] else other
+        self._set_floor(other, self._own_floor[leads])
+        if self.choices.limits != POWER_NONE:
+            self._drop_entry(other)
+            self._add_entry(other, self._own_table[leads])
+
+    @compiled
+    def leave(self, job: cython.int) -> cython.void:
+        """Note that a running job has left its nodes."""
+        mate: cython.int = self._mate[job]
+        entry: cython.int = mate if self._is_second[job] else job
+        self._mate[job] = -1
+        self._is_second[job] = False
+        self._set_floor(entry, 0)
+        if self.choices.limits != POWER_NONE:
+            self._drop_entry(entry)
+            self.level[job] = -1
+        if mate < 0:
             return
-        table = self.choices.table_of(job, pairs, begin, end)
+        self._mate[mate] = -1
+        self._is_second[mate] = False
+        self._set_floor(mate, self._own_floor[mate])
+        if self.choices.limits != POWER_NONE:
+            self._add_entry(mate, self._own_table[mate])
+
+    @compiled
+    def spared(self, job: cython.int) -> cython.longlong:
+        """Return what all draw less at the least once a running job has left, nanowatts."""
+        mate: cython.int = self._mate[job]
+        if mate < 0:
+            return self.floor[job]
+        return self.floor[job] + self.floor[mate] - self._own_floor[mate]
+
+    @compiled
+    def floor_alone(self, job: cython.int) -> cython.longlong:
+        """Return the least that a running job would add to the draw alone on its GPUs."""
+        return self._own_floor[job]
+
+    @compiled
+    def _know(
+        self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.void:
+        """Note what a job that starts draws, and what it can choose from."""
+        self._own_floor[job] = self.choices.floor_of(job, pairs, begin, end)
+        self._starts += 1
+        self._stamp[job] = self._starts
+        if self.choices.limits != POWER_NONE:
+            self._own_table[job] = self.choices.table_of(job, pairs, begin, end)
+
+    @compiled
+    def _set_floor(self, job: cython.int, floor: cython.longlong) -> cython.void:
+        self.floor_sum += floor - self.floor[job]
+        self.floor[job] = floor
+
+    @compiled
+    def _add_entry(self, job: cython.int, table: cython.int) -> cython.void:
+        """Let an entry choose from a table of options."""
         self._least_sum += self._draw_at_least(table)
         self._is_stale = True
-        self._groups.enter(job, table)
         if self.choices.limits == POWER_UNIFORM:
             self._add(table, 1)
         else:
+            self._steps.make_room(table, self._stamp[job])
+        self._groups.enter(job, table, self._stamp[job])
+        if self.choices.limits != POWER_UNIFORM:
             self._steps.enter(job)
+        self.level[job] = -1
         if not self._is_fresh[job]:
             self._is_fresh[job] = 1
             self._fresh[self._num_fresh] = job
             self._num_fresh += 1
 
     @compiled
-    def leave(self, job: cython.int) -> cython.void:
-        """Note that a running job has left its nodes."""
-        self.floor_sum -= self.floor[job]
-        self.floor[job] = 0
-        if self.choices.limits == POWER_NONE:
-            return
+    def _drop_entry(self, job: cython.int) -> cython.void:
+        """Let an entry choose no more."""
         table = self._groups.table_of[job]
         self._least_sum -= self._draw_at_least(table)
         self._is_stale = True
@@ -127,14 +214,13 @@ class PowerLevels:
         else:
             self._steps.leave(job)
         self._groups.leave(job)
-        self.level[job] = -1
 
     @compiled
     def slow(self, job: cython.int) -> cython.double:
         """Return the time that a running job takes at its limit over that at the highest."""
         if self.choices.limits == POWER_NONE:
             return 1.0
-        return self.choices.slow[self.choices.first[self._groups.table_of[job]] + self.level[job]]
+        return self.choices.slow[self.choices.first[self._own_table[job]] + self.level[job]]
 
     @compiled
     def choose(self, budget: cython.longlong) -> cython.int:
@@ -170,7 +256,17 @@ class PowerLevels:
         return self.num_changed
 
     @compiled
-    def _put(self, job: cython.int, level: cython.int) -> cython.void:
+    def _put(self, entry: cython.int, level: cython.int) -> cython.void:
+        """Let the jobs of an entry have a level; one with fewer limits has its last."""
+        self._put_job(entry, level)
+        if self._mate[entry] >= 0:
+            self._put_job(self._mate[entry], level)
+
+    @compiled
+    def _put_job(self, job: cython.int, level: cython.int) -> cython.void:
+        last: cython.int = self.choices.depth[self._own_table[job]] - 1
+        if level > last:
+            level = last
         if self.level[job] != level:
             self.level[job] = level
             self.changed[self.num_changed] = job
@@ -232,7 +328,8 @@ class PowerLevels:
         for at in range(self._steps.num_moved):
             job = self._steps.moved[at]
             self._steps.is_moved[job] = 0
-            self._put(job, self._option_of(job))
+            if self._groups.table_of[job] >= 0:
+                self._put(job, self._option_of(job))
         self._steps.num_moved = 0
         if self._was_few:
             self._was_few = False
@@ -243,12 +340,15 @@ class PowerLevels:
 
     # From Python, for tests and to look into a run.
 
-    def put(self, job: int, nodes: Any, grants: Any) -> int:
-        """`enter` a job; return its floor."""
+    def put(self, job: int, nodes: Any, grants: Any, beside: int = -1) -> int:
+        """`enter` a job, beside another where one is named; return its floor."""
         pairs = Pairs()
         for node, grant in zip(nodes, grants, strict=True):
             pairs.add(node, grant)
-        self.enter(job, pairs, 0, pairs.count)
+        if beside >= 0:
+            self.enter_beside(job, beside, pairs, 0, pairs.count)
+        else:
+            self.enter(job, pairs, 0, pairs.count)
         return int(self.floor[job])
 
     def drop(self, job: int) -> None:

@@ -107,6 +107,20 @@ class PowerSteps:
         self._tie_alive = with_capacity(self._tie_alive, capacity)
 
     @compiled
+    def make_room(self, table: cython.int, stamp: cython.longlong) -> cython.void:
+        """Let nobody have steps of a table, if a job is to enter it before others.
+
+        Only the first of its jobs may have a step.
+        """
+        if table >= self._capacity or not self._is_listed[table] or self.groups.count[table] == 0:
+            return
+        if self.groups.stamp[self.groups.tail[table]] < stamp:
+            return
+        first = self.choices.hull_first[table]
+        for step in range(first + 1, first + self.choices.hull_size[table]):
+            self._bring(step, 0)
+
+    @compiled
     def enter(self, job: cython.int) -> cython.void:
         """Note that a job has started, after its group has."""
         table = self.groups.table_of[job]

@@ -271,7 +271,7 @@ class State:
         if self.has_pace:
             self.pace.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_power:
-            self.power.enter(job, self.stays.pairs, first, self.stays.pairs.count)
+            self._draw(job, first)
         if self.has_quotas:
             self._use_quota(job, first)
         if self.has_books:
@@ -280,6 +280,15 @@ class State:
             self.node_use.add(self.stays.pairs, first, self.stays.pairs.count, 1)
         if self.tells and not self.moving:
             self.tell(job, 1)
+
+    @compiled
+    def _draw(self, job: cython.int, first: cython.longlong) -> cython.void:
+        """Book what a job that begins a stay draws, alone or with another on its GPUs."""
+        end: cython.longlong = self.stays.pairs.count
+        if self.has_mates and self.mate[job] >= 0:
+            self.power.enter_beside(job, self.mate[job], self.stays.pairs, first, end)
+        else:
+            self.power.enter(job, self.stays.pairs, first, end)
 
     @compiled
     def _use_quota(self, job: cython.int, first: cython.longlong) -> cython.void:

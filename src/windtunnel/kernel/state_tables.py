@@ -97,8 +97,12 @@ class StateTables:
         return self.state.budget.now, self.state.power.floor_sum
 
     def floor_of(self, job: int) -> int:
-        """Return the least that a running job can be brought to draw, nanowatts."""
+        """Return a running job's floor, nanowatts; see `PowerLevels`."""
         return self.state.power.floor[job]
+
+    def floor_alone(self, job: int) -> int:
+        """Return the least that a running job would draw if it had its GPUs alone, nanowatts."""
+        return self.state.power.floor_alone(job)
 
     def affords(self, job: int, where: list) -> bool:
         """Return whether a running job has the power and the quota to go on elsewhere.
@@ -116,7 +120,7 @@ class StateTables:
         if not self.state.has_power or not allowed:
             return allowed
         floor: cython.longlong = self.state.power.choices.floor_of(job, pairs, 0, pairs.count)
-        return floor <= self.state.spare() + self.state.power.floor[job]
+        return floor <= self.state.spare() + self.state.power.spared(job)
 
     def kind_of(self, job: int) -> int:
         """Return as what a running job was taken."""

@@ -174,7 +174,17 @@ class Driver(Decisions):
         self._follow_running()
         room = self._admits.copy()
         if self.run.capped:
-            room.spare += max(int(self.state.power_state()[0]), 0)
+            budget, drawn = self.state.power_state()
+            room.spare = max(budget, 0) - drawn
+            if self.deciding.colocated:  # who shares GPUs draws what one of them would
+                room.floors = {job: self.state.floor_of(job) for job in room.running}
+                pairs = [(job, self.state.sharing(job)) for job in room.running]
+                room.mates = {
+                    job: (mate, self.state.floor_alone(mate))
+                    for job, there in pairs
+                    for mate in there
+                    if mate != job
+                }
         return room
 
     def free_shares(self) -> FreeShares:

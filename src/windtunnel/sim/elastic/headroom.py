@@ -27,6 +27,8 @@ class Headroom:
     def __init__(self, books: QuotaBooks | None, watts: Watts | None, spare: int) -> None:
         self.books, self.watts, self.spare = books, watts, spare
         self.floors: dict[int, int] = {}
+        #: Of jobs that share GPUs the other one, and what that would draw alone, nanowatts.
+        self.mates: dict[int, tuple[int, int]] = {}
         self.running: set[int] = set()
 
     @property
@@ -120,11 +122,17 @@ class Headroom:
         if self.books is not None:
             self.books.end(job)
         self.spare += self.floors.pop(job, 0)
+        if job in self.mates:
+            mate, alone = self.mates.pop(job)
+            del self.mates[mate]
+            self.spare += self.floors[mate] - alone
+            self.floors[mate] = alone
 
     def copy(self) -> Headroom:
         """Return an independent copy."""
         twin = Headroom(None if self.books is None else self.books.copy(), self.watts, self.spare)
-        twin.floors, twin.running = self.floors.copy(), self.running.copy()
+        twin.floors, twin.mates = self.floors.copy(), self.mates.copy()
+        twin.running = self.running.copy()
         return twin
 
     def meet(self, other: Headroom) -> None:

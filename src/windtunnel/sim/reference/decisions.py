@@ -255,7 +255,9 @@ class Deciding(Decisions):
 
     def affords_beside(self, job: int, other: int) -> bool:
         """Return whether there is power for a job where another runs."""
-        return self.state.has_power(job, self.state.where(other))
+        state, place = self.state, self.state.running[other].place
+        more = state.draw(job, place.where) - state.draw_of(place)
+        return state.watts is None or max(more, 0) <= state.spare
 
     def allows_beside(self, job: int, other: int) -> bool:
         """Return whether a job's quota suffices for it where another runs."""
@@ -289,6 +291,13 @@ class Deciding(Decisions):
             return None
         room = Headroom(state.quotas, state.watts, state.spare).copy()
         room.floors, room.running = state.floors, set(state.running)
+        if state.watts is not None:
+            pairs = [place for place in state.places if len(place.jobs) > 1]
+            room.mates = {
+                job: (other, state.draw(other, place.where))
+                for place in pairs
+                for job, other in (place.jobs, place.jobs[::-1])
+            }
         return room
 
     def free_shares(self) -> Any:

@@ -350,10 +350,18 @@ class State(PlaceSearch):
         """
         if self.watts is None:
             return {}
-        found = dict.fromkeys(self.running, 0)
-        for place in {id(stay.place): stay.place for stay in self.running.values()}.values():
-            found[place.jobs[0]] = max(self.draw(job, place.where) for job in place.jobs)
-        return found
+        first = {place.jobs[0]: self.draw_of(place) for place in self.places}
+        return {job: first.get(job, 0) for job in self.running}
+
+    @property
+    def places(self) -> list[Any]:
+        """The places on which jobs run."""
+        return list({id(stay.place): stay.place for stay in self.running.values()}.values())
+
+    def draw_of(self, place: Any, without: Sequence[int] = ()) -> int:
+        """Return the least that the jobs of a place add to the draw, with some jobs gone."""
+        there = [self.draw(job, place.where) for job in place.jobs if job not in without]
+        return max(there, default=0)
 
     def floor_sum(self) -> int:
         """Return what all running jobs add to the draw at least, nanowatts."""
@@ -374,6 +382,7 @@ class State(PlaceSearch):
 
     def has_power(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:
         """Return whether there is power for a job, with the other jobs gone."""
-        floors = self.floors
-        spared = sum(floors.get(other, 0) for other in without)
-        return self.draw(job, where) <= self.spare + spared
+        if self.watts is None:
+            return True
+        stays = sum(self.draw_of(place, without) for place in self.places)
+        return self.draw(job, where) <= max(self.budget, 0) - stays
