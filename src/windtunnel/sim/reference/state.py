@@ -7,6 +7,7 @@ do to them stands in `windtunnel.sim.reference.lent`.
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,8 @@ class State(PlaceSearch):
         self.has_rates = self.moving = self.capped = self.is_stopped = self.at_round = False
         self.most_in_use = self.budget = self.changes = 0
         self.counts_nodes = rules.power is not None and rules.power.sleep is not None
+        #: When stays would complete: (s, number, stay), some of them out of date.
+        self._ends: list[tuple[float, int, Stay]] = []
         #: Classes that were refused since there was more capacity or power last.
         self._refused: set[int] = set()
         self._views: dict[int, JobView] = {}
@@ -131,6 +134,7 @@ class State(PlaceSearch):
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
         if self.quotas is not None:
@@ -184,6 +188,7 @@ class State(PlaceSearch):
         """Let a running job go on at another rate."""
         stay = self.running[job]
         stay.advance(self.now, rate)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         left = self.estimate_left(job, stay.reached.left) / rate
         stay.expected = max(stay.resumed, self.now) + left
         self.changes += 1
@@ -198,6 +203,9 @@ class State(PlaceSearch):
 
         ``slow``: by how much power limits slow running jobs.
         """
+        self.has_rates |= bool(slow)
+        if self.pace is None and not self.has_rates:
+            return
         for job, stay in self.running.items():
             paced = stay.base if self.pace is None else stay.base * self.pace.rate(job)
             rate = paced / slow.get(job, 1.0)
@@ -238,8 +246,12 @@ class State(PlaceSearch):
 
     def ending(self) -> Stay | None:
         """Return the stay that completes next: of several the first that began; None = nobody."""
-        stays = self.running.values()
-        return min(stays, key=lambda stay: (stay.due, stay.number), default=None)
+        while self._ends:
+            due, _, stay = self._ends[0]
+            if self.running.get(stay.job) is stay and stay.due == due:
+                return stay
+            heapq.heappop(self._ends)
+        return None
 
     def attained(self, job: int) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
