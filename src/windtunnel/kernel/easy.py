@@ -17,14 +17,11 @@ import numpy
 from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
-from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
-from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.line_merge import LineMerge
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
-from windtunnel.kernel.ranked import RANKED_CAPACITY
+from windtunnel.kernel.reservation import Reservation
 from windtunnel.kernel.state import State
 
 
@@ -39,18 +36,12 @@ class EasyRule(PreemptingRule):
         long_refused: stamp at which a line's jobs did not fit beside the head.
         merge: the jobs behind the head that have yet to be looked at.
         shortest: the same, by (estimate, number).
-        beside: what is free at the shadow, less what the head and backfilled jobs take then.
-        shadow: s.
-        clear_until: when the first hold that is announced begins, s.
-        left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
-        held: where.
-        by_device: nodes have devices.
+        reservation: when and where.
         is_reserved: the shadow is of this decision.
         is_held_up: a job behind the head waits for quota, and quotas are to block.
         has_quota: the head has its quota by itself, nobody giving way.
         is_robbed: a backfilled job took that.
-        room, is_room: running jobs that count as gone at once beside the head.
     """
 
     head: cython.int
@@ -59,22 +50,12 @@ class EasyRule(PreemptingRule):
     has_quota: cython.bint
     is_robbed: cython.bint
     shortest_first: cython.bint
-    by_device: cython.bint
-    held: Pairs
-    announced: Announced
+    reservation: Reservation
     stamp: cython.longlong
     refused: cython.longlong[::1]
     long_refused: cython.longlong[::1]
     merge: LineMerge
     shortest: JobHeap
-    beside: Free
-    shadow: cython.double
-    clear_until: cython.double
-    left: cython.longlong
-    drawn: cython.longlong
-    last_end: cython.double
-    room: JobList
-    is_room: cython.char[::1]
 
     def __init__(
         self,
@@ -87,28 +68,26 @@ class EasyRule(PreemptingRule):
         preemption: Preemption | None = None,
     ) -> None:
         PreemptingRule.__init__(self, state, admission, preemption)
-        self.shortest_first, self.by_device, self.head = shortest_first, by_device, -1
-        self.held = Pairs()
-        self.announced = announced
+        self.shortest_first, self.head = shortest_first, -1
+        self.reservation = Reservation(state, admission, announced, preemption, by_device=by_device)
         lines = max(self.lines.num_lines, 1)
         self.refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.long_refused = numpy.full(lines, -1, dtype=numpy.int64)
         self.merge = LineMerge(self.lines)
         self.shortest = JobHeap(state.num_jobs if shortest_first else 1)
-        self.beside = state.free.twin()
-        self.room = JobList()
-        self.is_room = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
 
     def planned_starts(self) -> list:
         """Return when and where the first in the queue starts; see `Rule.planned_starts`."""
         if self.head < 0:
             return []
-        is_reserved, shadow = self.is_reserved, self.shadow
-        self._reserve(self.head)
-        start, self.is_reserved, self.shadow = self.shadow, is_reserved, shadow
-        if start == ENDLESS:
-            return []
-        return [(start, [self.held.node[at] for at in range(self.held.count)])]
+        is_reserved, shadow = self.is_reserved, self.reservation.shadow
+        self._reserve()
+        start, self.is_reserved, self.reservation.shadow = (
+            self.reservation.shadow,
+            is_reserved,
+            shadow,
+        )
+        return [] if start == ENDLESS else [(start, self.reservation.nodes())]
 
     @compiled
     def decide(self) -> cython.void:
@@ -129,7 +108,7 @@ class EasyRule(PreemptingRule):
         self.is_reserved = self.is_robbed = False
         if self.head >= 0 and self.lines.count > 1 and self._is_worth_it():
             self.has_quota = not self.admission.is_over(self.head)
-            self._reserve(self.head)
+            self._reserve()
             if self.shortest_first:
                 self._backfill_shortest()
             else:
@@ -205,215 +184,15 @@ class EasyRule(PreemptingRule):
     def promise(self) -> cython.double:
         """Return the shadow; with nobody to backfill it has yet to be found."""
         if not self.is_reserved:
-            self._reserve(self.head)
-        return self.shadow
+            self._reserve()
+        return self.reservation.shadow
 
     @compiled
-    def _reserve(self, head: cython.int) -> cython.void:
-        """Find the shadow, and what is free then beside the head; inf = it never fits."""
+    def _reserve(self) -> cython.void:
+        """Find the shadow, and what is free then beside the head."""
         self.is_reserved = True
         self.stamp += 1
-        self.beside.copy_from(self.free)
-        self.announced.pass_until(self.state.now, self.state.happened)
-        self.clear_until = self.announced.first_begin()
-        block: cython.int = 0
-        index: cython.int = 0
-        change: cython.int = self.announced.next
-        woken: cython.int = 0
-        row: cython.int = self.announced.next_row
-        cap_w: cython.double = self.announced.cap_w
-        if cap_w < 0.0:
-            cap_w = self.state.budget.cap_w
-        self.drawn = self.state.power.floor_sum if self.state.has_power else 0
-        is_now: cython.bint = self.preempts and self._release_below(head)
-        self.last_end = self._last_end() if self.state.has_power else self.state.now
-        while True:
-            if is_now:
-                is_now = False
-                if self._takes_at(head, self.state.now, self._spare_at(cap_w)):
-                    return
-            time = self._next_time(block, index, change, woken)
-            if self.state.has_power:
-                row = self.announced.provide_row(row, self.last_end)
-                if row < self.announced.num_rows and self.announced.row_time[row] < time:
-                    time = self.announced.row_time[row]
-            if time == ENDLESS:
-                break
-            while block < self.state.expects.used and self._expected(block, index) <= time:
-                if not self.is_room[self.state.expects.job[self._entry(block, index)]]:
-                    self._release(self.state.expects.job[self._entry(block, index)])
-                index += 1
-                if index == self.state.expects.length[self.state.expects.block[block]]:
-                    block += 1
-                    index = 0
-            while change < self.announced.count and self.announced.time[change] <= time:
-                self.announced.happen(change, self.beside)
-                change += 1
-            while (
-                woken < self.announced.num_asleep
-                and self.announced.ready_at(woken, self.state.now) <= time
-            ):
-                self.beside.restore(self.announced.asleep[woken], self.announced.sleep_group, 0)
-                woken += 1
-            if self.state.has_power:
-                while row < self.announced.num_rows and self.announced.row_time[row] <= time:
-                    cap_w = self.announced.row_cap[row]
-                    row = self.announced.provide_row(row + 1, self.last_end)
-            if self._takes_at(head, time, self._spare_at(cap_w)):
-                return
-        self.shadow = ENDLESS
-        self.left = self.state.spare() if self.state.has_power else 0
-        self.beside.copy_from(self.free)
-
-    @compiled
-    def _spare_at(self, cap_w: cython.double) -> cython.longlong:
-        """Return the nanowatts that a job may add to ``drawn`` under a cap."""
-        if not self.state.has_power:
-            return 0
-        budget = self.state.budget.under(cap_w)
-        return (budget if budget > 0 else 0) - self.drawn
-
-    @compiled
-    def _takes_at(
-        self, head: cython.int, time: cython.double, spare: cython.longlong
-    ) -> cython.bint:
-        """Take what the head gets beside those that are left at a time, if it fits then."""
-        if not self.admission.fit_in(self.beside, head, time, spare):
-            return False
-        if self.state.has_power:
-            self.left = spare - self.admission.floor(self.beside, head)
-        self.beside.take(self.admission.kind, self.beside.place, 0, self.beside.place.count)
-        self._hold(self.beside.place)
-        self.shadow = time
-        return True
-
-    @compiled
-    def _hold(self, place: Pairs) -> cython.void:
-        self.held.count = 0
-        self.held.extend(place, 0, place.count)
-
-    @compiled
-    def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
-        """Return whether a running job is ranked below the head, and may give way for it."""
-        if self.state.has_quotas and not self.beside.quotas.may_give_way(head, job):
-            return False
-        key = self.preemption.running_key(job)
-        return key > self.lines.key[head] or (key == self.lines.key[head] and job > head)
-
-    @compiled
-    def _release_below(self, head: cython.int) -> cython.bint:
-        """Let running jobs that are ranked below the head be gone beside it; return if any is.
-
-        The lowest rank first, as under quotas a queue's jobs give way as long as it borrows.
-        """
-        for at in range(self.room.count):
-            self.is_room[self.room.job[at]] = False
-        self.room.count = 0
-        self.preemption.absorb()
-        self.preemption.see_ranks()
-        for place in range(self.preemption.ranks.used - 1, -1, -1):
-            number = self.preemption.ranks.block[place]
-            for index in range(self.preemption.ranks.length[number] - 1, -1, -1):
-                job = self.preemption.ranks.job[number * RANKED_CAPACITY + index]
-                if self._is_below(job, head):
-                    self.room.add(job)
-                    self.is_room[job] = True
-                    self._release(job)
-                    if self.state.has_quotas:
-                        self.beside.quotas.lift(job)
-        return self.room.count > 0
-
-    @compiled
-    def _entry(self, block: cython.int, index: cython.int) -> cython.int:
-        return self.state.expects.block[block] * RANKED_CAPACITY + index
-
-    @compiled
-    def _expected(self, block: cython.int, index: cython.int) -> cython.double:
-        """Return when the job there is expected to end: now, if that is past."""
-        time: cython.double = self.state.expects.key[self._entry(block, index)]
-        return time if time > self.state.now else self.state.now
-
-    @compiled
-    def _last_end(self) -> cython.double:
-        """Return when the last running job is expected to end, s; of those above the head."""
-        block: cython.int = self.state.expects.used - 1
-        while block >= 0:
-            index = self.state.expects.length[self.state.expects.block[block]] - 1
-            while index >= 0:
-                if not self.is_room[self.state.expects.job[self._entry(block, index)]]:
-                    return self._expected(block, index)
-                index -= 1
-            block -= 1
-        return self.state.now
-
-    @compiled
-    def _next_time(
-        self, block: cython.int, index: cython.int, change: cython.int, woken: cython.int
-    ) -> cython.double:
-        time: cython.double = ENDLESS
-        if block < self.state.expects.used:
-            time = self._expected(block, index)
-        if change < self.announced.count and self.announced.time[change] < time:
-            time = self.announced.time[change]
-        if woken < self.announced.num_asleep:
-            ready: cython.double = self.announced.ready_at(woken, self.state.now)
-            if ready < time:
-                time = ready
-        return time
-
-    @compiled
-    def _release(self, job: cython.int) -> cython.void:
-        """Let a running job be gone beside the head."""
-        if self.state.has_power:
-            self.drawn -= self.state.power.floor[job]
-        self.state.give_place(self.beside, job)
-
-    @compiled
-    def _takes_beside(self, job: cython.int) -> cython.bint:
-        """Take what ``free.place`` has at the shadow, too; False = it is not free then."""
-        kind: cython.int = self.admission.kind
-        need: cython.longlong = 0
-        if self.state.has_power:
-            need = self.admission.floor(self.free, job)
-            if need > self.left:
-                return False
-        if not self._is_beside(job, kind) and not self._makes_way(job, kind):
-            return False
-        self.beside.take(kind, self.free.place, 0, self.free.place.count)
-        self.left -= need
-        return True
-
-    @compiled
-    def _is_beside(self, job: cython.int, kind: cython.int) -> cython.bint:
-        """Return whether what ``free.place`` has is free at the shadow, too."""
-        fits: cython.bint
-        access: cython.int = self.state.access[job] if self.state.has_access else 0
-        opened: cython.bint = access > 0 and self.beside.open_for(access)
-        fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
-        if opened:
-            self.beside.close()
-        return fits
-
-    @compiled
-    def _makes_way(self, job: cython.int, kind: cython.int) -> cython.bint:
-        """Let the head have other devices of its nodes, if a job can have its place then.
-
-        Its promise is of the nodes.
-        """
-        moves: cython.bint = False
-        own: cython.int = self.state.kind[self.head]
-        if not self.by_device or self.shadow == ENDLESS:
-            return False
-        self.beside.give(own, self.held, 0, self.held.count)
-        if self._is_beside(job, kind):
-            self.beside.take(kind, self.free.place, 0, self.free.place.count)
-            self.beside.draws = self.state.stays.count
-            moves = self.beside.fit_again(own, self.held)
-            self.beside.give(kind, self.free.place, 0, self.free.place.count)
-        if moves:
-            self._hold(self.beside.place)
-        self.beside.take(own, self.held, 0, self.held.count)
-        return moves
+        self.reservation.reserve(self.head)
 
     # Those behind the head.
 
@@ -423,7 +202,8 @@ class EasyRule(PreemptingRule):
 
         One that meets a hold would be given another place than that.
         """
-        return self.shadow < self.admission.stop_of(job, self.state.now) <= self.clear_until
+        stop: cython.double = self.admission.stop_of(job, self.state.now)
+        return self.reservation.shadow < stop <= self.reservation.clear_until
 
     @compiled
     def _may_start(self, line: cython.int, job: cython.int) -> cython.bint:
@@ -434,7 +214,8 @@ class EasyRule(PreemptingRule):
         if not self._fits(line, job):
             self.is_held_up = self.admission.blocks() and self.admission.is_over(job)
             return False
-        if self.admission.stop_of(job, self.state.now) <= self.shadow or self._takes_beside(job):
+        stop: cython.double = self.admission.stop_of(job, self.state.now)
+        if stop <= self.reservation.shadow or self.reservation.takes_beside(job):
             return True
         if not self.admission.by_job:
             self.long_refused[line] = self.stamp
