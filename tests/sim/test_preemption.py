@@ -99,6 +99,68 @@ def test_backfilling_goes_with_preemption(engine: str) -> None:
         assert out.table["end_time"].to_pylist()[:3] == [80, 11, 31]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nobody_is_backfilled_to_be_stopped_for_the_head(engine: str) -> None:
+    # At 1 the third job needs 5 of 6 GPUs: those of the first, which ranks higher, until 10, and
+    # then those of the second, which has to give way. The last one would be in its way from 10 on.
+    jobs = {
+        "submit_time": [0, 0, 1, 1, 2],
+        "duration": [10, 100, 20, 50, 8],
+        "estimate": [10, 100, 20, 50, 8],
+        "num_gpus": [2, 2, 5, 2, 1],
+        "priority": [9, 1, 5, 0, 0],
+    }
+    for rule in ("easy", "easy_sjbf", "conservative"):
+        out = wt.simulate(jobs, "pool:6", "priority-preemptive", queueing=rule, engine=engine)
+        assert out.table["start_time"].to_pylist() == [0, 0, 10, 30, 2]
+        assert out.table["num_preemptions"].to_pylist() == [0, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_promise_counts_those_who_stay_beside_the_head(engine: str) -> None:
+    # The head needs 8 of 10 GPUs. Once the first job is over at 10, the third gives way to it, and
+    # the second, which ranks higher, stays: nothing is left for the last job before 30.
+    jobs = {
+        "submit_time": [0, 0, 0, 1, 1],
+        "duration": [10, 100, 100, 20, 60],
+        "estimate": [10, 100, 100, 20, 60],
+        "num_gpus": [3, 2, 2, 8, 1],
+        "priority": [9, 2, 1, 5, 0],
+    }
+    for cluster in ("pool:10", "1x10"):
+        out = wt.simulate(
+            jobs, cluster, "priority-preemptive", queueing="conservative", engine=engine
+        )
+        assert out.table["start_time"].to_pylist() == [0, 0, 0, 10, 30]
+        assert out.table["num_preemptions"].to_pylist() == [0, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_plan_for_the_head_goes_by_power(engine: str) -> None:
+    # Each GPU in use draws 100 W, and 400 W may be drawn. At 1 the third job needs 300 W: the first
+    # has 200 W until 10, and the second, which ranks below, 100 W. With both gone at 10 there is
+    # 100 W left: the second stays, and the last one, of 100 W, waits for the head until 30.
+    jobs = {
+        "submit_time": [0, 0, 1, 1],
+        "duration": [10, 100, 20, 50],
+        "estimate": [10, 100, 20, 50],
+        "num_gpus": [2, 1, 3, 1],
+        "priority": [9, 1, 5, 0],
+    }
+    power = {"gpus": {"default": {"idle_w": 0, "active_w": 100}}}
+    out = wt.simulate(
+        jobs,
+        "pool:8",
+        "priority-preemptive",
+        queueing="conservative",
+        power=power,
+        power_cap=400,
+        engine=engine,
+    )
+    assert out.table["start_time"].to_pylist() == [0, 0, 10, 30]
+    assert out.table["num_preemptions"].to_pylist() == [0, 0, 0, 0]
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 6), st.integers(0, 2)),

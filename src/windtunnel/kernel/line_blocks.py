@@ -14,7 +14,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import pairs_zeros
-from windtunnel.kernel.promises import PROMISE_NONE, Promises
+from windtunnel.kernel.promises import Promises
 
 #: Two to this power are jobs of a line that are looked at together before each by itself.
 BLOCKS_JOBS = cython.declare(cython.int, 6)
@@ -96,7 +96,7 @@ class LineBlocks:
                 self.cell_of[job] = cell
                 self.span_at[cell] = ENDLESS
                 self.start_at[cell] = -ENDLESS
-                if self.promises.what[job] != PROMISE_NONE:
+                if self.promises.is_promised(job):
                     self.span_at[cell] = self.promises.planned(job)
                     self.start_at[cell] = self.promises.start[job]
                     self.least_span[block] = min(self.least_span[block], self.span_at[cell])

@@ -6,7 +6,7 @@ import cython
 
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.promises import PROMISE_NEVER, Promises
+from windtunnel.kernel.promises import PROMISE_NEVER, PROMISE_PLANNED, Promises
 from windtunnel.kernel.state import State
 
 
@@ -39,7 +39,12 @@ class PromiseLimits:
         if not self.state.quotas.blocks:
             return
         for top in range(self.lines.num_tops):
-            job = self.lines.head(self.lines.tops[top])
+            line = self.lines.tops[top]
+            job = self.lines.head(line)
+            if self.promises.what[job] == PROMISE_PLANNED:  # it has its quota once others gave way
+                if self.lines.length[line] == 1:
+                    continue
+                job = self.lines.slab[self.lines.begin[line] + 1]
             if not self.state.quotas.admits(job) and (
                 self.first_over < 0 or self.lines.before(job, self.first_over)
             ):

@@ -27,6 +27,7 @@ PROMISE_NONE = cython.declare(cython.int, 0)
 PROMISE_MADE = cython.declare(cython.int, 1)
 PROMISE_NEVER = cython.declare(cython.int, 2)
 PROMISE_KEPT = cython.declare(cython.int, 3)
+PROMISE_PLANNED = cython.declare(cython.int, 4)
 
 
 @cython.final
@@ -41,7 +42,8 @@ class Promises:
 
     Attributes:
         profile: what is free when.
-        what: what each job has: no promise, one, one that it never starts, or it runs.
+        what: what each job has: no promise, one, one that it never starts, or it runs; or it is the
+            head of the queue, with a plan of its own (`windtunnel.kernel.head_plan`).
         start: promised start, s; inf = never.
         stop: when the job is then expected to end.
         span: what is left of a waiting job's estimate, s.
@@ -180,13 +182,26 @@ class Promises:
             self.num_never += 1
             return
         self.what[job] = PROMISE_MADE
+        self._take_from(job, start)
+        self.queue.push(start, job, job)
+        if self.size[job] == 1:
+            self.starts.add(self.places.node[self.first[job]], start, job)
+
+    @compiled
+    def enter_plan(self, job: cython.int, start: cython.double) -> cython.void:
+        """Let the head of the queue have its noted place from ``start`` (s) on."""
+        self.promised_in[self.state.lines.line_of[job]] += 1
+        self.start[job], self.stop[job] = start, self.stop_of(job, start)
+        self.what[job] = PROMISE_PLANNED
+        self._take_from(job, start)
+
+    @compiled
+    def _take_from(self, job: cython.int, start: cython.double) -> cython.void:
+        """Take a job's place from its start (s) until it is expected to end."""
         self.profile.mark(start)
         self.profile.count_start(start, 1)
         self.profile.mark(self.stop[job])
         self._change(job, -1, start, self.stop[job])
-        self.queue.push(start, job, job)
-        if self.size[job] == 1:
-            self.starts.add(self.places.node[self.first[job]], start, job)
 
     @compiled
     def _unqueue(self, job: cython.int) -> cython.void:
@@ -196,10 +211,11 @@ class Promises:
 
     @compiled
     def lift(self, job: cython.int) -> cython.void:
-        """Take a promise back; the place stays noted."""
+        """Take a promise, or a plan, back; the place stays noted."""
         self.promised_in[self.state.lines.line_of[job]] -= 1
         if self.what[job] == PROMISE_MADE:
             self._unqueue(job)
+        if self.what[job] == PROMISE_MADE or self.what[job] == PROMISE_PLANNED:
             self.profile.count_start(self.start[job], -1)
             self._lift_from_now(job)
         elif self.what[job] == PROMISE_NEVER:
@@ -281,6 +297,11 @@ class Promises:
         self.stop[job] = stop
 
     # What is there.
+
+    @compiled
+    def is_promised(self, job: cython.int) -> cython.bint:
+        """Return whether a job is promised a start, or that it never starts."""
+        return self.what[job] == PROMISE_MADE or self.what[job] == PROMISE_NEVER
 
     def promise_of(self, job: int) -> tuple:
         """Return when a job is promised to start, s, and on which nodes."""

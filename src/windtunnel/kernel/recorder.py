@@ -261,9 +261,15 @@ class Recorder:
     @compiled
     def _promised_first(self, job: cython.int) -> cython.int:
         """Return who is promised the soonest start; -1 = the job itself, or nobody."""
-        if self.conservative.promises.queue.count == 0:
-            return -1
-        first: cython.int = self.conservative.promises.queue.job[0]
+        first: cython.int = self.conservative.plan.head
+        if self.conservative.promises.queue.count > 0:
+            other: cython.int = self.conservative.promises.queue.job[0]
+            soon: cython.double = self.conservative.promises.queue.time[0]
+            start: cython.double = (
+                self.conservative.promises.start[first] if first >= 0 else ENDLESS
+            )
+            if soon < start or (soon == start and other < first):
+                first = other
         return -1 if first == job else first
 
     @compiled

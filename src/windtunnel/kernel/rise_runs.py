@@ -9,7 +9,7 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.profile import Profile
 from windtunnel.kernel.promise_search import PromiseSearch
-from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NONE, Promises
+from windtunnel.kernel.promises import PROMISE_MADE, Promises
 from windtunnel.kernel.rises import RISES_WIDE, Rises
 
 
@@ -134,7 +134,7 @@ class RiseRuns:
     @compiled
     def is_enough(self, job: cython.int, is_wide: cython.bint) -> cython.bint:
         """Return whether the run at hand is long enough for a job, or may reach up to its place."""
-        if self.promises.what[job] == PROMISE_NONE:
+        if not self.promises.is_promised(job):
             return False
         return self.promises.stop_of(job, self.begin) <= self.end or (
             is_wide and self.promises.start[job] <= self.end

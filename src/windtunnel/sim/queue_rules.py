@@ -36,6 +36,7 @@ def rule_of(run: KernelRun) -> Any:
             num_sets=len(run.access),
             withholds=run.plan is not None or run.power is not None,
             is_pool=run.problem.is_pool,
+            by_device=bool(run.problem.devices),
             preemption=preemption,
         )
     if queueing in BACKFILLING:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windtunnel.sim.reference.easy import Backfilling
@@ -38,6 +39,14 @@ class Promise(NamedTuple):
     stop: float
 
 
+class Plan(NamedTuple):
+    """When the head of a preemptive policy's queue starts, and who is stopped for it then."""
+
+    head: int
+    promise: Promise
+    giving: tuple[int, ...]
+
+
 class Profile:
     """What is expected to be free, and drawn, from now on: a step function of time.
 
@@ -47,17 +56,25 @@ class Profile:
 
     Args:
         rule: knows what is to come.
+        plan: of the head of the queue; None = it has none.
     """
 
-    def __init__(self, rule: Backfilling) -> None:
+    def __init__(self, rule: Conservative, plan: Plan | None) -> None:
         self.rule, self.state = rule, rule.state
         now = self.state.now
         self.times, self.frees = [now], [self.state.free.copy()]
         self.drawn = [self.state.floor_sum()]
         self.begins = [0]  # how many are promised to start at each step
-        for time, kind, what in rule.events(overdue=math.nextafter(now, math.inf)):
+        stops = {} if plan is None else dict.fromkeys(plan.giving, plan.promise.start)
+        events = [
+            (stops.get(what, time) if kind == "end" else time, kind, what)
+            for time, kind, what in rule.events(overdue=math.nextafter(now, math.inf))
+        ]
+        for time, kind, what in sorted(events, key=itemgetter(0)):
             step = self._step(time)
             self.drawn[step] -= rule.apply(self.frees[step], kind, what)
+        if plan is not None:
+            self.change(plan.head, plan.promise, 1)
 
     def forget(self, now: float) -> None:
         """Drop what lies before ``now`` (s)."""
@@ -76,16 +93,6 @@ class Profile:
             free = self.frees[step]
             (free.take if sign > 0 else free.give)(promise.where, self.state.demand[job])
             self.drawn[step] += sign * draw
-
-    def stop(self, job: int, start: float) -> float:
-        """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later.
-
-        Who is to start just after now, behind a job that is past its expected end, is expected to
-        end as if it started now: else rounding would say whether that is before another's promise.
-        """
-        if start == math.nextafter(self.times[0], math.inf):
-            start = self.times[0]
-        return max(self.state.planned_stop(job, start), start + LEAST_TIME)
 
     def holds(self, job: int, promise: Promise) -> bool:
         """Return whether what a job is promised is there."""
@@ -109,7 +116,7 @@ class Profile:
             where, _ = state.search(job, first, start, spare, is_open=True)
             if where is None:
                 continue
-            stop = self.stop(job, start)
+            stop = self.rule.stop_of(job, start)
             free, spare = self._free_until(stop, job, start)
             where, _ = state.search(job, free, start, spare, is_open=True)
             if where is not None:
@@ -157,6 +164,9 @@ class Conservative(Backfilling):
             for which the profile still has it.
     """
 
+    #: Of the first job that cannot start, where the policy preempts.
+    plan: Plan | None = None
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.promised: dict[int, Promise] = {}
@@ -182,16 +192,21 @@ class Conservative(Backfilling):
     def decide(self) -> None:
         """Promise, and start what was promised for now."""
         state, now = self.state, self.state.now
-        if self.walk is not None:
-            self.start_in_order()
-        waiting = self.waiting()
+        ahead = self.start_in_order() if self.walk is not None else []
+        old, self.plan = self.plan, self._planned(ahead[0]) if ahead else None
+        if old is not None and old != self.plan:
+            self.promised.pop(old.head, None)
+        if self.plan is not None:
+            self.promised[self.plan.head] = self.plan.promise
+        waiting = [job for job in self.waiting() if self.plan is None or job != self.plan.head]
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
         wakes = self.power.wakes_after(now)  # later than at the last decision, if not called
         changed = state.changes != self._changes or wakes != self._wakes or self.is_short
+        changed |= self.plan != old
         self.is_short = False
         if late or missed or changed:
-            self._profile = Profile(self)
+            self._profile = Profile(self, self.plan)
             self._promise_and_start(waiting, self._keep(waiting, now), improves=True)
         else:
             self._profile.forget(now)
@@ -201,6 +216,42 @@ class Conservative(Backfilling):
         coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
         following = min(coming, default=math.inf)
         self.alarms[:] = [following] if following < math.inf else []
+
+    def stop_of(self, job: int, start: float) -> float:
+        """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later.
+
+        Who is to start just after now, behind a job that is past its expected end, is expected to
+        end as if it started now: else rounding would say whether that is before another's promise.
+        """
+        if start == math.nextafter(self.state.now, math.inf):
+            start = self.state.now
+        return max(self.state.planned_stop(job, start), start + LEAST_TIME)
+
+    def _planned(self, head: int) -> Plan | None:
+        """Return when the first job that cannot start does, running jobs below it giving way.
+
+        None = it is never known to. Of those the highest ranks stay, as far as its place is free
+        beside them, as preemption will choose.
+        """
+        state = self.state
+        shadow, free, spare = self.reserve(head)
+        where, demand, giving = self.held, state.demand[head], list[int]()
+        if where is None:
+            return None
+        free.give(where, demand)
+        for job in self.below(head):
+            stay = state.running[job]
+            place = stay.where
+            if job not in self.room or stay.expected <= shadow:
+                continue
+            free.take(place, state.demand[job])
+            spare -= state.floors.get(job, 0)
+            if spare < 0 or not state.opened(free, head).fits(where, demand):
+                free.give(place, state.demand[job])
+                spare += state.floors.get(job, 0)
+                giving.append(job)
+        start = max(shadow, math.nextafter(state.now, math.inf))
+        return Plan(head, Promise(start, where, self.stop_of(head, start)), tuple(giving))
 
     def _promise_and_start(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
         """Promise the broken ones anew, improve all, promise those who have none; start the due.
@@ -288,7 +339,7 @@ class Conservative(Backfilling):
             if old is None:
                 continue
             if old.start < now:
-                old = old._replace(start=now, stop=self._profile.stop(job, now))
+                old = old._replace(start=now, stop=self.stop_of(job, now))
             if old.start < math.inf and self._profile.holds(job, old):
                 self._promise(job, old)
             else:

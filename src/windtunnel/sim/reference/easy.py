@@ -31,9 +31,13 @@ class Backfilling(Rule):
 
     Attributes:
         power: policies of power.
+        held: where the head of the queue was found to fit last; None = it is never known to.
+        room: running jobs that counted as gone at once then.
     """
 
     power: PowerSources
+    held: Where | None = None
+    room: Collection[int] = ()
 
     def events(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
         """Return what is expected from now on but for the power cap, in order of time.
@@ -75,6 +79,46 @@ class Backfilling(Rule):
         """Return what jobs may draw at a time, nanowatts."""
         return max(self.power.budget_at(self.power.cap_at(time)), 0)
 
+    def reserve(self, head: int) -> tuple[float, Any, int]:
+        """Return the shadow time, and what is free and may be drawn then beside the head.
+
+        It is inf, and what is free now, where the head is never known to fit. With a preemptive
+        policy, running jobs ranked below the head count as free at once, as far as quotas let them
+        give way.
+        """
+        at_once = self.below(head) if self.walk is not None else []
+        if self.state.quotas is None:
+            return self._shadow(head, at_once)
+        with self.state.quotas.without_below(head, at_once) as gone:
+            return self._shadow(head, gone)
+
+    def _shadow(self, head: int, at_once: list[int]) -> tuple[float, Any, int]:
+        """Return what `reserve` does, with those who count as free ``at_once``."""
+        state, self.room = self.state, set(at_once)
+        free, drawn = state.free.copy(), state.floor_sum()
+        for job in at_once:
+            drawn -= self.apply(free, "end", job)
+        events = self.events(state.now, at_once)
+        last = max((time for time, kind, _ in events if kind == "end"), default=state.now)
+        events += [(time, "cap", watts) for time, watts in self.power.caps_after(state.now, last)]
+        steps = groupby(sorted(events, key=itemgetter(0)), key=itemgetter(0))
+        for time, happens in chain([(state.now, ())] if at_once else [], steps):
+            for _, kind, what in happens:
+                drawn -= self.apply(free, kind, what)
+            spare = self.budget_at(time) - drawn
+            where: Where | None = state.search(head, free, time, spare)[0]
+            if where is not None:
+                free.take(where, state.demand[head])
+                self.held = where
+                return time, free, spare - state.draw(head, where)
+        self.held = None
+        return math.inf, state.free.copy(), state.spare
+
+    def below(self, head: int) -> list[int]:
+        """Return the running jobs that are ranked below a waiting one, the highest rank first."""
+        ranked = self.ranked([*self.state.running, head])
+        return ranked[ranked.index(head) + 1 :]
+
 
 class Easy(Backfilling):
     """EASY; see the module.
@@ -83,13 +127,11 @@ class Easy(Backfilling):
         shortest_first: backfilled jobs are tried by (estimate, arrival).
         head: who was promised a start at the last decision; -1 = nobody.
         shadow: and for when, s; None = it was not asked.
-        held: where; None = it is never known to fit.
     """
 
     shortest_first = False
     head: int = -1
     shadow: float | None = None
-    held: Where | None = None
 
     def decide(self) -> None:
         """Start who may start; where that takes the head's quota, who is next holds its place."""
@@ -135,41 +177,6 @@ class Easy(Backfilling):
                 return True
         return False
 
-    def reserve(self, head: int) -> tuple[float, Any, int]:
-        """Return the shadow time, and what is free and may be drawn then beside the head.
-
-        It is inf, and what is free now, where the head is never known to fit. With a preemptive
-        policy, running jobs ranked below the head count as free at once, as far as quotas let them
-        give way.
-        """
-        at_once = self._below(head) if self.walk is not None else []
-        if self.state.quotas is None:
-            return self._shadow(head, at_once)
-        with self.state.quotas.without_below(head, at_once) as gone:
-            return self._shadow(head, gone)
-
-    def _shadow(self, head: int, at_once: list[int]) -> tuple[float, Any, int]:
-        """Return what `reserve` does, with those who count as free ``at_once``."""
-        state = self.state
-        free, drawn = state.free.copy(), state.floor_sum()
-        for job in at_once:
-            drawn -= self.apply(free, "end", job)
-        events = self.events(state.now, at_once)
-        last = max((time for time, kind, _ in events if kind == "end"), default=state.now)
-        events += [(time, "cap", watts) for time, watts in self.power.caps_after(state.now, last)]
-        steps = groupby(sorted(events, key=itemgetter(0)), key=itemgetter(0))
-        for time, happens in chain([(state.now, ())] if at_once else [], steps):
-            for _, kind, what in happens:
-                drawn -= self.apply(free, kind, what)
-            spare = self.budget_at(time) - drawn
-            where: Where | None = state.search(head, free, time, spare)[0]
-            if where is not None:
-                free.take(where, state.demand[head])
-                self.held = where
-                return time, free, spare - state.draw(head, where)
-        self.held = None
-        return math.inf, state.free.copy(), state.spare
-
     def _makes_way(self, head: int, job: int, where: Where, beside: Any) -> bool:
         """Let the head have other devices of its nodes, if a job can have its place then.
 
@@ -190,10 +197,6 @@ class Easy(Backfilling):
         beside.take(found, demand)
         self.held = found
         return True
-
-    def _below(self, head: int) -> list[int]:
-        ranked = self.ranked([*self.state.running, head])
-        return ranked[ranked.index(head) + 1 :]
 
 
 class EasySjbf(Easy):
