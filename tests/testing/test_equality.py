@@ -80,12 +80,36 @@ def test_statuses_are_named() -> None:
             "segment 2, job 'c' (row 2): (node, GPUs) differs: [(0, 1)] != [(1, 1)]",
         ),
         ({"scheduling_points": 9}, "scheduling_points differs: 4 != 9"),
+        ({"gpu_time": np.ones(3)}, "flight.gpu_time is None differs: True != False"),
+        ({"portions": np.ones((1, 4))}, "flight.portions is None differs: True != False"),
     ],
 )
 def test_every_array_counts(arrays: dict[str, Any], expected: str) -> None:
     a = run()
     assert a.flight.nodes.tolist() == [0, 1, 0]
     assert message(a, with_flight(a, **arrays)).startswith(expected)
+
+
+def test_what_jobs_hold_of_shared_gpus_counts() -> None:
+    plain = run()
+    whole = {"gpu_time": np.ones(3), "portions": np.array([[0.0, 0.0, 4.0, 0.5]])}
+    a = with_flight(plain, **whole)
+    assert_outcomes_equal(a, with_flight(plain, **whole))
+    less = with_flight(a, gpu_time=np.array([1.0, 1.0, 0.5]))
+    assert message(a, less).startswith("job 'c' (row 2): gpu_time differs: 1.0 != 0.5")
+    later = with_flight(a, portions=np.array([[0.0, 0.0, 4.0, 1.0]]))
+    assert message(a, later).startswith("flight.portions differs: [[0.0, 0.0, 4.0, 0.5]] != [[")
+
+
+@pytest.mark.parametrize("name", ["penalty_time", "plan"])
+def test_what_elastic_jobs_did_counts(name: str) -> None:
+    a = run(policy="morphling")
+    kinds = a.flight.stretches
+    assert kinds is not None
+    values = getattr(kinds, name).copy()
+    values[0] = "other" if name == "plan" else 1.0
+    other = with_flight(a, stretches=dataclasses.replace(kinds, **{name: values}))
+    assert message(a, other).startswith(f"flight.stretches.{name} differs: ")
 
 
 def test_a_missing_segment_shows() -> None:

@@ -24,16 +24,19 @@ PER_SEGMENT: tuple[str, ...] = ("segment_job", "segment_start", "segment_end")
 #: Where a segment's nodes begin, and fields with one value a node of a segment.
 PER_NODE: tuple[str, ...] = ("node_offset", "nodes", "node_gpus", "node_tasks", "devices")
 
+#: Fields with one value a job that are None in most runs.
+_RARE_PER_JOB: tuple[str, ...] = ("slowdown_time", "gpu_time")
 #: What is recorded of a flight besides, where there was anything to record.
-RECORDS: tuple[str, ...] = ("interruptions", "power")
+RECORDS: tuple[str, ...] = ("interruptions", "stretches", "power", "verdicts")
 
 
 def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     """Assert that two outcomes mean exactly the same.
 
     Compared are the jobs flown, the cluster, the settings (all but ``engine``), every array of the
-    flight (dtype, shape and bits; NaN equals NaN, and -0.0 differs from 0.0), what disruptions and
-    policies of power did, the rejections with their reasons, and the notes.
+    flight (dtype, shape and bits; NaN equals NaN, and -0.0 differs from 0.0), what disruptions,
+    elastic jobs and policies of power did, why jobs waited, the rejections with their reasons, and
+    the notes.
 
     Args:
         a: one outcome.
@@ -52,7 +55,8 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     """
     _same_inputs(a, b)
     _same_settings(a.settings, b.settings)
-    _same("slow-downs", a.flight.slowdown_time is None, b.flight.slowdown_time is None)
+    for name in (*_RARE_PER_JOB, "portions"):
+        _same_kind(name, getattr(a.flight, name), getattr(b.flight, name))
     for name in (*_per_job(a), *PER_SEGMENT, *PER_NODE):
         _same_type(name, getattr(a.flight, name), getattr(b.flight, name))
     _same_jobs(a, b)
@@ -60,13 +64,17 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
         _same(f"{_job(a, row)}: reason", a.reasons.get(row), b.reasons.get(row))
     _same_segments(a, b)
     _same("scheduling_points", a.flight.scheduling_points, b.flight.scheduling_points)
+    left, right = a.flight.portions, b.flight.portions
+    if left is not None and right is not None:
+        _same_array("portions", left, right)
     for name in RECORDS:
         _same_record(name, getattr(a.flight, name), getattr(b.flight, name))
     _same("notes", a.notes, b.notes)
 
 
 def _per_job(outcome: Outcome) -> tuple[str, ...]:
-    return PER_JOB if outcome.flight.slowdown_time is None else (*PER_JOB, "slowdown_time")
+    rare = (name for name in _RARE_PER_JOB if getattr(outcome.flight, name) is not None)
+    return (*PER_JOB, *rare)
 
 
 def _same(what: str, left: object, right: object) -> None:
@@ -151,14 +159,22 @@ def _same_segments(a: Outcome, b: Outcome) -> None:
 
 
 def _same_record(name: str, left: Any, right: Any) -> None:
-    """Compare what disruptions, or policies of power, did to a run, field by field."""
-    _same(f"flight.{name} is None", left is None, right is None)
+    """Compare what was recorded of a run besides, field by field."""
+    _same_kind(name, left, right)
     for field in () if left is None else fields(left):
         one, other = (np.asarray(getattr(record, field.name)) for record in (left, right))
-        what = f"flight.{name}.{field.name}"
-        _same(f"type of {what}", (one.dtype.kind, one.shape), (other.dtype.kind, other.shape))
-        if _differ(one, other).any():
-            _same(what, one.tolist(), other.tolist())
+        _same_array(f"{name}.{field.name}", one, other)
+
+
+def _same_kind(name: str, left: object, right: object) -> None:
+    _same(f"flight.{name} is None", left is None, right is None)
+
+
+def _same_array(name: str, left: np.ndarray, right: np.ndarray) -> None:
+    what = f"flight.{name}"
+    _same(f"type of {what}", (left.dtype.kind, left.shape), (right.dtype.kind, right.shape))
+    if _differ(left, right).any():
+        _same(what, left.tolist(), right.tolist())
 
 
 def _where(flight: Any, segment: int) -> list[tuple[Any, ...]]:
