@@ -305,6 +305,9 @@ def test_what_is_refused() -> None:
         policy = f"gavel:isolated:mechanism={mechanism}"
         with pytest.raises(SpecError, match="disruptions"):
             wt.simulate(jobs, CLUSTER, policy, disruptions="mtbf:30d/mttr:4h")
+    priced = "gavel:max_sum_throughput_normalized_by_cost_perf_SLOs:prices=3/1"
+    with pytest.raises(SpecError, match="one a type: the cluster tells none apart"):
+        wt.simulate({"submit_time": [0], "duration": [9], "num_gpus": [1]}, "pool:2", priced)
     with pytest.raises(SpecError, match="throughputs"):
         wt.simulate(jobs, CLUSTER, "fifo", throughputs="speeds.json")
     with pytest.raises(SpecError, match="compat"):

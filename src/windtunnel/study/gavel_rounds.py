@@ -343,7 +343,7 @@ def _shares(
     prices = np.array([DEFAULT_COSTS.get(name.lower(), math.nan) for name in work.gpu_types])
     if policy.prices:
         if len(policy.prices) != work.num_types:
-            wanted = "/".join(work.gpu_types)
+            wanted = "/".join(work.gpu_types) or "the cluster tells none apart"
             raise SpecError(f"policy {policy.label}: prices", f"expected one a type: {wanted}.")
         prices = np.array(policy.prices)
     return Shares(
