@@ -248,8 +248,8 @@ SLURM_SITES = {
 }
 
 
-def made(policy: str) -> Any:
-    """Return the policy of a name, as `windtunnel.simulate` takes it."""
+def made(policy: str, *, types: int = 2) -> Any:
+    """Return the policy of a name, as `windtunnel.simulate` takes it, for so many GPU types."""
     if policy in OWN:
         return OWN[policy]()
     if policy in BOOKS:
@@ -260,7 +260,7 @@ def made(policy: str) -> Any:
         return Kueue(manifests_of_quotas(**KUEUES[policy]))
     if policy.startswith("gavel:"):
         more = ":weights=1/2:by=vc" if "hierarchical" in policy else ""
-        more += ":prices=3/1" if "by_cost" in policy else ""
+        more += (":prices=3", ":prices=3/1")[types - 1] if "by_cost" in policy else ""
         return f"{policy}:round=10{more}"
     return _SHORT.get(policy, policy)
 
@@ -350,9 +350,8 @@ class Cell:
 
     def fly(self, engine: str = "compiled") -> wt.Outcome:
         """Fly it."""
-        return wt.simulate(
-            self.jobs, self.cluster, made(self.policy), engine=engine, **self.options
-        )
+        policy = made(self.policy, types=1 if self.placement == NO_NODES else 2)
+        return wt.simulate(self.jobs, self.cluster, policy, engine=engine, **self.options)
 
     @property
     def scored(self) -> bool:
