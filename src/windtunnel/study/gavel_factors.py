@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor
-from windtunnel.study.gavel_work import SPREAD
+from windtunnel.study.gavel_speeds import SPREAD
 from windtunnel.throughput.measured import read_throughputs
 
 if TYPE_CHECKING:

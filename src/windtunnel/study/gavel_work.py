@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SchemaError, SpecError, Violation
+from windtunnel.errors import SpecError
 from windtunnel.policies.gavel.queue_quotas import QueueQuotas
 from windtunnel.policies.gavel.work import Work
 from windtunnel.policies.quota_books import open_accounts
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 from windtunnel.predictors.features import numbers
-from windtunnel.sim.columns import numeric_column
 from windtunnel.study.around import quotas_of
+from windtunnel.study.gavel_refused import refused
+from windtunnel.study.gavel_speeds import NAMELESS, job_speeds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec, NodeType
     from windtunnel.site.conditions import Conditions
     from windtunnel.throughput.measured import ThroughputTable
-
-#: Suffix of the tables of gangs that are spread over nodes.
-SPREAD = "_unconsolidated"
-
-
-#: The GPU type of a cluster that names none.
-NAMELESS = ""
 
 
 def work_of(
@@ -56,73 +50,47 @@ def work_of(
         SchemaError: jobs that cannot be run, and were not to be rejected.
     """
     types = _types(cluster)
-    gangs = numbers(table, "num_gpus")
-    measured = {"total_steps", "template"} <= set(table.column_names)
-    measured = measured and table["total_steps"].null_count < max(len(table), 1)
-    if measured:
-        steps = numeric_column(table, "total_steps", "steps")
-        names = _names_in(speeds, types)
-        kinds, tables = _measured(table, gangs, speeds, names)
-        alone, spread = tables[0][kinds], tables[1][kinds]
-        if any(node.count > 1 for node in cluster.node_types):
-            notes += _spread_notes(speeds, names)
-    else:
-        steps, kinds = numbers(table, "duration"), np.zeros(len(table), int)
-        alone = spread = np.ones((len(table), len(types)))
-        notes.append(
-            "The jobs have no steps: each runs equally fast on every GPU type that it accepts."
-        )
+    gangs, submit = numbers(table, "num_gpus"), numbers(table, "submit_time")
+    on_nodes = any(node.count > 1 for node in cluster.node_types)
+    found = job_speeds(table, gangs, types, speeds, notes, on_nodes=on_nodes, packed=packed)
     accepted = _accepted(table, types, conditions.scheduler.bind_types)
-    alone, spread = alone * accepted, spread * accepted
-    missing = {"submit_time": numbers(table, "submit_time"), "num_gpus": gangs}
-    missing["total_steps" if measured else "duration"] = steps
-    counts = [node.count for node in cluster.node_types]
-    kind_of = np.repeat([_type_of(node) for node in cluster.node_types], counts)
-    sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
-    node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
-    capacity = np.array([sizes[of].sum() for of in node_index])
-    asked = ("a number of GPUs > 0", gangs > 0)
-    if not parts:
-        asked = ("a whole number of GPUs >= 1", (gangs >= 1) & (gangs % 1 == 0))
-    reasons = _refused(
+    found = found.where(accepted)
+    node_index, node_sizes = _nodes_of(cluster, types)
+    capacity = np.array([sizes.sum() for sizes in node_sizes])
+    reasons = refused(
         table,
-        needed=missing,
-        asked=asked,
-        speeds=alone,
+        submit=submit,
         gangs=gangs,
+        speeds=found,
         capacity=capacity,
+        parts=parts,
         conditions=conditions,
     )
     keep = np.array([row for row in range(len(table)) if row not in reasons], int)
-    rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
+    rows = keep[np.argsort(submit[keep], kind="stable")]
     quotas = _quotas_of(table["vc"].take(rows), gangs[rows], types, cluster, conditions)
     if quotas is not None:
-        able = accepted.copy()
-        able[rows] &= quotas.most() >= gangs[rows, None]
-        # Who has no quota at all where he runs is refused by name, as under any policy.
-        runs = able & (alone > 0) & (gangs[:, None] <= capacity)
-        able[~runs.any(axis=1)] = True
-        accepted = accepted & able
-        alone, spread = alone * accepted, spread * accepted
-    pairs = None
-    if measured and packed:
-        kinds, pairs = _accepted_pairs(kinds, tables[2], accepted)
-        if not (pairs > 0).any():
-            notes.append("The throughput table has no pairs of jobs: none share GPUs.")
+        accepted = _within(
+            quotas, rows, gangs, accepted, (found.alone > 0) & (gangs[:, None] <= capacity)
+        )
+        found = found.where(accepted)
+    found = found.paired(accepted)
+    if found.pairs is not None and not (found.pairs > 0).any():
+        notes.append("The throughput table has no pairs of jobs: none share GPUs.")
     job_ids = table["job_id"].to_pylist()
     work = Work(
         names=[job_ids[row] for row in rows.tolist()],
         gpu_types=types,
         num_gpus=capacity,
-        node_sizes=tuple(sizes[of] for of in node_index),
+        node_sizes=node_sizes,
         node_index=node_index,
-        submit=missing["submit_time"][rows],
-        steps=steps[rows],
+        submit=submit[rows],
+        steps=found.steps[rows],
         gangs=gangs[rows] if parts else gangs[rows].astype(np.int64),
-        speeds=alone[rows],
-        spread_speeds=spread[rows],
-        kinds=kinds[rows],
-        pair_speeds=pairs,
+        speeds=found.alone[rows],
+        spread_speeds=found.spread[rows],
+        kinds=found.kinds[rows],
+        pair_speeds=found.pairs,
         quotas=quotas,
     )
     return work, rows, reasons
@@ -152,6 +120,30 @@ def _quotas_of(
     return QueueQuotas([account for account in found if account is not None], gangs, types)
 
 
+def _within(
+    quotas: QueueQuotas,
+    rows: np.ndarray,
+    gangs: np.ndarray,
+    accepted: np.ndarray,
+    fits: np.ndarray,
+) -> np.ndarray:
+    """Return which of the types that jobs accept their quotas have, shape (rows, types).
+
+    Args:
+        quotas: of the jobs.
+        rows: of the jobs in the table.
+        gangs: GPUs that each row asks for.
+        accepted: types that each row accepts, shape (rows, types).
+        fits: on which it would run; who would on none that he has a quota of keeps all types: he is
+            refused by name, as under any policy.
+    """
+    able = accepted.copy()
+    able[rows] &= quotas.most() >= gangs[rows, None]
+    able[~(able & fits).any(axis=1)] = True
+    found: np.ndarray = accepted & able
+    return found
+
+
 def _types(cluster: ClusterSpec) -> tuple[str, ...]:
     """Return the cluster's GPU types, sorted; a cluster without types is of one, `NAMELESS`."""
     if not cluster.gpu_types:
@@ -165,52 +157,15 @@ def _type_of(node: NodeType) -> str:
     return node.gpu_type or NAMELESS
 
 
-def _names_in(speeds: ThroughputTable, types: tuple[str, ...]) -> list[str]:
-    """Return the throughput table's own spelling of the cluster's GPU types."""
-    if types == (NAMELESS,):
-        raise SpecError(
-            "cluster", "measured speeds are by GPU type: name that of every node: v100:8,k80:24"
-        )
-    spelt = {name.lower(): name for name in speeds.gpu_types}
-    for name in types:
-        if name.lower() not in spelt:
-            raise SpecError.unknown("cluster: GPU type", name, speeds.gpu_types)
-    return [spelt[name.lower()] for name in types]
-
-
-def _measured(
-    table: pa.Table, gangs: np.ndarray, speeds: ThroughputTable, names: list[str]
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return each job's kind, and speeds by kind: alone, spread (kinds, types), and of pairs.
-
-    A job type that was not measured is the last kind, which runs nowhere.
-    """
-    models = table["template"].to_pylist()
-    keys = list(zip(models, np.nan_to_num(gangs).tolist(), strict=True))
-    found = sorted({key for key in keys if key in speeds.job_types_known})
-    number = {key: at for at, key in enumerate(found)}
-    kinds = np.array([number.get(key, len(found)) for key in keys], int)
-    shape = (len(found) + 1, len(names))
-    alone, spread = np.zeros(shape), np.zeros(shape)
-    pairs = np.zeros((len(found) + 1, *shape, 2))
-    for kind, key in enumerate(found):
-        for at, name in enumerate(names):
-            alone[kind, at] = speeds.alone[name].get(key, 0.0)
-            apart = speeds.alone.get(name + SPREAD, {}).get(key)
-            spread[kind, at] = alone[kind, at] if apart is None or key[1] == 1 else apart
-            for mate, other in enumerate(found):
-                if other[1] == key[1]:
-                    pairs[kind, mate, at] = speeds.pair_speeds(key, other, name)
-    return kinds, (alone, spread, pairs)
-
-
-def _spread_notes(speeds: ThroughputTable, names: list[str]) -> list[str]:
-    unknown = [name for name in names if name + SPREAD not in speeds.gpu_types]
-    if not unknown:
-        return []
-    where = ", ".join(unknown)
-    lacking = f"The throughput table has no speeds of gangs spread over nodes on {where}"
-    return [f"{lacking}: they run as fast as on one node."]
+def _nodes_of(
+    cluster: ClusterSpec, types: tuple[str, ...]
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return the number of each node of each type in the cluster, and its GPUs."""
+    counts = [node.count for node in cluster.node_types]
+    kind_of = np.repeat([_type_of(node) for node in cluster.node_types], counts)
+    sizes = np.repeat(np.array([node.gpus for node in cluster.node_types], dtype=np.int64), counts)
+    node_index = tuple(np.flatnonzero(kind_of == name) for name in types)
+    return node_index, tuple(sizes[of] for of in node_index)
 
 
 def _accepted(
@@ -225,85 +180,3 @@ def _accepted(
             if binding is None or named & binding:
                 wanted[row] = [name.lower() in named for name in types]
     return wanted
-
-
-def _refused(
-    table: pa.Table,
-    *,
-    needed: dict[str, np.ndarray],
-    asked: tuple[str, np.ndarray],
-    speeds: np.ndarray,
-    gangs: np.ndarray,
-    capacity: np.ndarray,
-    conditions: Conditions,
-) -> dict[int, str]:
-    """Return why some jobs are not flown, by row.
-
-    Args:
-        table: jobs table.
-        needed: columns that must be known.
-        asked: what a number of GPUs may be, in words, and of which rows it is so.
-        speeds: shape (rows, types).
-        gangs: shape (rows,).
-        capacity: GPUs of each type, shape (types,).
-        conditions: ``incomplete`` and ``oversize``.
-
-    Raises:
-        SchemaError: there are some, and they were not to be rejected.
-    """
-    reasons: dict[int, str] = {}
-    for name, values in needed.items():
-        bad, words = np.isnan(values), "a known number"
-        if name == "num_gpus":
-            words, bad = asked[0], ~asked[1]
-        _sort_out(
-            table, (name, words), np.flatnonzero(bad), conditions.scheduler.incomplete, reasons
-        )
-    nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
-    nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
-    rule = ("template", "a job type with a speed, on as many GPUs, on a GPU type of the cluster")
-    if "total_steps" not in needed:
-        rule = ("gpu_type", "a GPU type of the cluster")
-    _sort_out(table, rule, nowhere, conditions.scheduler.incomplete, reasons)
-    fits = ((speeds > 0) & (gangs[:, None] <= capacity)).any(axis=1)
-    large = np.array([row for row in np.flatnonzero(~fits).tolist() if row not in reasons], int)
-    rule = ("num_gpus", "at most the GPUs of a type on which the job runs")
-    _sort_out(table, rule, large, conditions.scheduler.oversize, reasons)
-    return reasons
-
-
-def _sort_out(
-    table: pa.Table,
-    rule: tuple[str, str],
-    rows: np.ndarray,
-    ask: str,
-    reasons: dict[int, str],
-) -> None:
-    """Raise for rows whose column breaks a rule, or note the reason; ``rule``: column, words."""
-    if not len(rows):
-        return
-    column, words = rule
-    value = table[column][int(rows[0])].as_py()
-    if ask == "raise":
-        found = Violation(column, words, len(rows), int(rows[0]) + 1, value, "row")
-        raise SchemaError("jobs", [found])
-    for row in rows.tolist():
-        reasons[row] = f"column {column}: expected {words}"
-
-
-def _accepted_pairs(
-    kinds: np.ndarray, pairs: np.ndarray, accepted: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return kinds of jobs that accept the same types, and pairs that both accept.
-
-    Args:
-        kinds: of the jobs, shape (rows,).
-        pairs: speeds, shape (kinds, kinds, types, 2).
-        accepted: shape (rows, types).
-    """
-    if accepted.all():
-        return kinds, pairs
-    found, parted = np.unique(np.column_stack([kinds, accepted]), axis=0, return_inverse=True)
-    before, able = found[:, 0], found[:, 1:] > 0
-    both = able[:, None, :, None] & able[None, :, :, None]
-    return parted.ravel(), pairs[np.ix_(before, before)] * both
