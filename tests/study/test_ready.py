@@ -89,6 +89,7 @@ def test_what_is_dated_by_the_submission_moves_with_it() -> None:
         (["soon"] * 4, {}, "holds 'soon' in row 1"),
         ([1.0, float("inf"), 1.0, 1.0], {}, "found inf in row 2"),
         (None, {"ready": "later"}, "unknown name 'later'"),
+        ([1.0] * 4, {"ready": "eligible", "replay": "rounds.csv"}, "says itself when jobs run"),
     ],
 )
 def test_what_is_refused(column: Any, given: dict[str, Any], message: str) -> None:

@@ -140,9 +140,12 @@ def _when_ready(table: pa.Table, conditions: Conditions) -> tuple[pa.Table, list
     """Return the jobs, each submitted when it is ready for the queue, and what to note of that.
 
     Raises:
-        SpecError: when jobs were eligible was asked for, and is not known; or it is no time.
+        SpecError: when jobs were eligible was asked for, and is not known, or a schedule given; or
+            it is no time.
     """
     scheduler = conditions.scheduler
+    if scheduler.replay is not None and scheduler.ready == "eligible":
+        raise SpecError("ready", "a schedule (replay) says itself when jobs run; leave ready out.")
     if scheduler.ready == "submit" or scheduler.replay is not None:
         return table, []
     if "eligible_time" not in table.column_names:
