@@ -44,6 +44,7 @@ class Forecast:
         of_mode = mode_of[:, None] == np.arange(len(modes))
         self._seen = of_mode.cumsum(axis=0)
         self._mode_seconds = (self._profiled @ of_mode) / of_mode.sum(axis=0)
+        self._expected_at, self._expected = -1, (0.0, 1)
         self.epochs_done = 0
         self.measured: Sequence[tuple[int, float, int]] = ()
         self._samples, self._counted = 0.0, 0
@@ -90,12 +91,18 @@ class Forecast:
         left = self.num_epochs - self.epochs_done
         if left <= 0:
             return 1.0
+        if self._expected_at != self.epochs_done:  # it is asked for many times an epoch
+            self._expected_at, self._expected = self.epochs_done, self._expect(left)
+        seconds, inflated = self._expected
+        return seconds * self._scale * left / inflated
+
+    def _expect(self, left: int) -> tuple[float, int]:
+        """Return the seconds that are expected by the profile, and of how many epochs those are."""
         seen = self._seen[min(self.epochs_done, self.num_epochs - 1)]
         weights = self.num_epochs / len(seen) + seen
         expected = self.num_epochs * weights / weights.sum()
         expected = expected - np.minimum(seen, np.floor(expected))
-        inflated = max(int(expected.sum() + 1), left)
-        return float(expected @ self._mode_seconds) * self._scale * left / inflated
+        return float(expected @ self._mode_seconds), max(int(expected.sum() + 1), left)
 
     def note_fair_finish(self, at: int, share: float) -> None:
         """Note when the job would finish on its fair share of the time, seen in a round."""
