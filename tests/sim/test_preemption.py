@@ -161,6 +161,73 @@ def test_the_plan_for_the_head_goes_by_power(engine: str) -> None:
     assert out.table["num_preemptions"].to_pylist() == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_plan_for_the_head_is_where_the_lowest_ranks_give_way(engine: str) -> None:
+    # At 12 the first job leaves a GPU of node 0, whose other GPU the second has, and the third both
+    # of node 1. The head needs a node: it goes to node 1, for which nobody has to give way, and not
+    # to node 0, with which all of lower rank gone it would begin. The last job, of the lowest rank,
+    # would be in its way on node 1, and starts on node 0.
+    jobs = {
+        "submit_time": [0, 1, 2, 3, 4],
+        "duration": [12, 100, 10, 20, 100],
+        "estimate": [12, 100, 10, 20, 100],
+        "num_gpus": [1, 1, 1, 2, 1],
+        "priority": [9, 2, 9, 5, 0],
+    }
+    out = wt.simulate(jobs, "2x2", "priority-preemptive", queueing="conservative", engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 1, 2, 12, 12]
+    assert out.table["num_preemptions"].to_pylist() == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_new_plan_takes_the_power_of_promises_on_other_nodes(engine: str) -> None:
+    # 100 W a GPU, 500 W in all. The second job is the head until the fourth comes, which has 400 W
+    # from 10 to 30: the third, promised 200 W on the other node from 10 on, waits until 30. The
+    # last one has the 100 W that are left until then.
+    jobs = {
+        "submit_time": [0, 1, 2, 3, 4],
+        "duration": [10, 20, 50, 20, 26],
+        "estimate": [10, 20, 50, 20, 26],
+        "num_gpus": [4, 3, 2, 4, 1],
+        "priority": [9, 1, 0, 5, 0],
+    }
+    out = wt.simulate(
+        jobs,
+        "2x4",
+        "priority-preemptive",
+        queueing="conservative",
+        power={"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+        power_cap=500,
+        engine=engine,
+    )
+    assert out.table["start_time"].to_pylist() == [0, 30, 30, 10, 4]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_head_that_others_fall_behind_at_once_waits_for_an_event(engine: str) -> None:
+    # At 1 the third job takes node 0, and the first goes on on node 1: with 40 + 50 s to go it is
+    # now behind the last one, of 60 s, which could stop it just after 1. It waits for the end of
+    # the second at 12, and so does the next decision.
+    jobs = {
+        "submit_time": [0, 0, 1, 1],
+        "duration": [41, 12, 20, 60],
+        "num_gpus": [1, 1, 2, 1],
+    }
+    out = wt.simulate(
+        jobs,
+        "2x2",
+        "srtf",
+        queueing="conservative",
+        placement="spread",
+        estimates="perfect",
+        save_time=50,
+        until=100,
+        engine=engine,
+    )
+    assert out.table["start_time"].to_pylist() == [0, 0, 1, 12]
+    assert out.table["end_time"].to_pylist() == [91, 12, 21, 72]
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 6), st.integers(0, 2)),

@@ -367,10 +367,13 @@ class ConservativeRule(PreemptingRule):
         """Ask for a decision at the next promised start.
 
         While somebody is late those who are promised to start just after now wait for that job,
-        whose end is an event.
+        whose end is an event. So does a head that this decision has let others be ranked ahead of,
+        and those behind it: nothing is new just after now.
         """
         soon: cython.double = nextafter(self.state.now, ENDLESS)
         after: cython.double = soon if self.outlook.is_late else self.state.now
+        if self.plan.head >= 0 and self.promises.start[self.plan.head] == soon:
+            after = soon
         self.alarm = ENDLESS
         if self.plan.head >= 0 and self.promises.start[self.plan.head] > after:
             self.alarm = self.promises.start[self.plan.head]

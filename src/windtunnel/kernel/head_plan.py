@@ -133,6 +133,9 @@ class HeadPlan:
     def _note_changes(self) -> cython.void:
         """Note where there is more capacity than with the last plan, and where there is less."""
         begin: cython.double = max(self.old_start, self.state.now)
+        if self.state.has_power:
+            self.outlook.doubt_all()
+            return
         for at in range(self.old_place.count):
             if begin < self.old_stop:
                 self.rises.note_node(self.old_place.node[at], begin, self.old_stop)

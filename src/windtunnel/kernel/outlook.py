@@ -43,7 +43,7 @@ class Outlook:
         stay_of: the stay that it is for.
         known_end: when they were expected to end.
         seen_stays: those that have been looked at.
-        is_new: the profile was made anew at this decision.
+        is_new: all promises were lifted at this decision, most often as the profile is made anew.
         lifted: promises that were lifted for the time being.
         has_fallen: somewhere there is less capacity.
         lossy: the nodes for which that is so.
@@ -189,6 +189,18 @@ class Outlook:
             self.promises.first[job], self.promises.first[job] + self.promises.size[job]
         ):
             self.lossy[self.promises.places.node[at]] = True
+
+    @compiled
+    def doubt_all(self) -> cython.void:
+        """Lift all promises into ``lifted``: power, which has no place, may be lacking for any."""
+        if self.is_new:
+            return
+        self.is_new = self.rises.everywhere = True
+        self.lifted.count = 0
+        for at in range(self.promises.queue.count):
+            self.lifted.add(self.promises.queue.job[at])
+        for at in range(self.lifted.count):
+            self.promises.lift(self.lifted.job[at])
 
     @compiled
     def _look_at_stays(self) -> cython.void:

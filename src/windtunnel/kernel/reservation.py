@@ -274,24 +274,63 @@ class Reservation:
 
     @compiled
     def gather_giving(self) -> cython.void:
-        """Write who has to be stopped at the shadow into ``giving``: who runs then, in the way.
+        """Write who has to be stopped at the shadow into ``giving``, and let the head go there.
 
-        As preemption chooses: the highest ranks stay, as far as the head has its place beside them.
-        ``beside`` is of no use afterwards.
+        As preemption chooses of those who run then: the highest ranks stay, as far as the head has
+        a place beside them, and under quotas its own queue's before those of others. ``beside`` is
+        of no use afterwards.
         """
         self.giving.count = 0
         self.beside.give(self.kind, self.held, 0, self.held.count)
+        if self.state.has_power:
+            self.left += self.need
+        self._keep_room(0)
+        if self.state.has_quotas:
+            self._keep_room(1)
+        if self.room.count > 0 and self._fits_beside():
+            self._hold_found()
+
+    @compiled
+    def _keep_room(self, turn: cython.int) -> cython.void:
+        """Let running jobs stay, the highest rank first; under quotas those of others at turn 1."""
         for at in range(self.room.count - 1, -1, -1):
             job = self.room.job[at]
             if self.state.expected[job] <= self.shadow:
                 continue
+            if self.state.has_quotas and turn == (
+                self.state.quotas.queues[job] == self.state.quotas.queues[self.head]
+            ):
+                continue
             need: cython.longlong = self.state.power.floor[job] if self.state.has_power else 0
-            self.state.take_place(self.beside, job)
-            if need > self.left or not self._is_beside(self.head, self.kind, self.held):
-                self.state.give_place(self.beside, job)
+            self.state.take_all(self.beside, job)
+            self.left -= need
+            if not self._stays_beside():
+                self.state.give_all(self.beside, job)
+                self.left += need
                 self.giving.add(job)
-            else:
-                self.left -= need
+
+    @compiled
+    def _stays_beside(self) -> cython.bint:
+        """Return whether the head has a place beside those who stay, and goes there."""
+        plain: cython.bint = not self.state.has_power and not self.state.has_quotas
+        if plain and self._is_beside(self.head, self.kind, self.held):
+            return True
+        if not self._fits_beside():
+            return False
+        self._hold_found()
+        return True
+
+    @compiled
+    def _fits_beside(self) -> cython.bint:
+        return self.admission.fit_in(self.beside, self.head, self.shadow, self.left)
+
+    @compiled
+    def _hold_found(self) -> cython.void:
+        """Let the head go where it was found to fit."""
+        self.kind = self.admission.kind
+        if self.state.has_power:
+            self.need = self.admission.floor(self.beside, self.head)
+        self._hold(self.beside.place)
 
     # What jobs behind the head may have.
 

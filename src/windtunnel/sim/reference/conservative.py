@@ -10,7 +10,8 @@ Who has to wait for quota (`windtunnel.sim.quota_books`) holds no promise: it is
 and made anew once the quota suffices again.
 
 A start may be promised for a time at which nothing else happens; ``alarms`` has the next one. What
-waits for a job that runs on past its expected end rings no alarm: that job's end is an event.
+waits for a job that runs on past its expected end rings no alarm: that job's end is an event. Nor
+does the head where it could preempt others as soon as they have started: nothing is new just after.
 """
 
 from __future__ import annotations
@@ -212,7 +213,9 @@ class Conservative(Backfilling):
             self._profile.forget(now)
             self._promise_and_start(waiting, [], improves=False)
         self._changes, self._wakes = state.changes, wakes
-        soonest = math.nextafter(now, math.inf) if late else now
+        soon = math.nextafter(now, math.inf)
+        late |= self.plan is not None and self.plan.promise.start == soon
+        soonest = soon if late else now
         coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
         following = min(coming, default=math.inf)
         self.alarms[:] = [following] if following < math.inf else []
@@ -230,28 +233,55 @@ class Conservative(Backfilling):
     def _planned(self, head: int) -> Plan | None:
         """Return when the first job that cannot start does, running jobs below it giving way.
 
-        None = it is never known to. Of those the highest ranks stay, as far as its place is free
-        beside them, as preemption will choose.
+        None = it is never known to.
         """
-        state = self.state
-        shadow, free, spare = self.reserve(head)
-        where, demand, giving = self.held, state.demand[head], list[int]()
-        if where is None:
-            return None
-        free.give(where, demand)
-        for job in self.below(head):
-            stay = state.running[job]
-            place = stay.where
-            if job not in self.room or stay.expected <= shadow:
+        with self.giving_room(head) as room:
+            shadow, free, spare = self.shadow_without(room, head)
+            if self.held is None:
+                return None
+            free.give(self.held, self.state.demand[head])
+            spare += self.state.draw(head, self.held)
+            runs = [job for job in room if self.state.running[job].expected > shadow]
+            where, giving = self._settled(head, runs, (shadow, free, spare))
+        start = max(shadow, math.nextafter(self.state.now, math.inf))
+        return Plan(head, Promise(start, where, self.stop_of(head, start)), giving)
+
+    def _settled(
+        self, head: int, runs: list[int], then: tuple[float, Any, int]
+    ) -> tuple[Where, tuple[int, ...]]:
+        """Return where the head goes, and who of those that may give way for it has to.
+
+        As preemption will choose: the highest ranks stay, as far as the head has a place beside
+        them, and under quotas its own queue's before those of others.
+
+        Args:
+            head: it has a place once all of them are gone.
+            runs: those who run then.
+            then: the shadow, and what is free and may be drawn then without all of them.
+        """
+        state, (shadow, free, spare), kept = self.state, then, list[int]()
+        where, quotas = self.held or [], state.quotas
+        order = self.ranked(runs)
+        if quotas is not None:
+            order.sort(key=lambda job: quotas.queue[job] != quotas.queue[head])
+        for job in order:
+            free.take(state.running[job].where, state.demand[job])
+            if quotas is not None:
+                quotas.put(job)
+            draw = state.floors.get(job, 0)
+            found, _ = state.search(head, free, shadow, spare - draw)
+            if found is not None:
+                where, spare = found, spare - draw
+                kept.append(job)
                 continue
-            free.take(place, state.demand[job])
-            spare -= state.floors.get(job, 0)
-            if spare < 0 or not state.opened(free, head).fits(where, demand):
-                free.give(place, state.demand[job])
-                spare += state.floors.get(job, 0)
-                giving.append(job)
-        start = max(shadow, math.nextafter(state.now, math.inf))
-        return Plan(head, Promise(start, where, self.stop_of(head, start)), tuple(giving))
+            free.give(state.running[job].where, state.demand[job])
+            if quotas is not None:
+                quotas.lift(job)
+        if quotas is not None:
+            for job in kept:
+                quotas.lift(job)
+        kept_set = set(kept)
+        return where, tuple(job for job in order if job not in kept_set)
 
     def _promise_and_start(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
         """Promise the broken ones anew, improve all, promise those who have none; start the due.

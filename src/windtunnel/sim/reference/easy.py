@@ -9,6 +9,7 @@ it takes is free beside the promised job then.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.sim.reference.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.sources import PowerSources
@@ -32,12 +33,10 @@ class Backfilling(Rule):
     Attributes:
         power: policies of power.
         held: where the head of the queue was found to fit last; None = it is never known to.
-        room: running jobs that counted as gone at once then.
     """
 
     power: PowerSources
     held: Where | None = None
-    room: Collection[int] = ()
 
     def events(self, overdue: float, without: Collection[int] = ()) -> list[Event]:
         """Return what is expected from now on but for the power cap, in order of time.
@@ -82,19 +81,27 @@ class Backfilling(Rule):
     def reserve(self, head: int) -> tuple[float, Any, int]:
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
-        It is inf, and what is free now, where the head is never known to fit. With a preemptive
-        policy, running jobs ranked below the head count as free at once, as far as quotas let them
-        give way.
+        It is inf, and what is free now, where the head is never known to fit.
         """
-        at_once = self.below(head) if self.walk is not None else []
-        if self.state.quotas is None:
-            return self._shadow(head, at_once)
-        with self.state.quotas.without_below(head, at_once) as gone:
-            return self._shadow(head, gone)
+        with self.giving_room(head) as room:
+            return self.shadow_without(room, head)
 
-    def _shadow(self, head: int, at_once: list[int]) -> tuple[float, Any, int]:
+    @contextmanager
+    def giving_room(self, head: int) -> Iterator[list[int]]:
+        """Yield the running jobs that count as free at once, of whom the quota is free meanwhile.
+
+        With a preemptive policy those ranked below the head, as far as quotas let them give way.
+        """
+        below = self.below(head) if self.walk is not None else []
+        if self.state.quotas is None:
+            yield below
+            return
+        with self.state.quotas.without_below(head, below) as gone:
+            yield gone
+
+    def shadow_without(self, at_once: list[int], head: int) -> tuple[float, Any, int]:
         """Return what `reserve` does, with those who count as free ``at_once``."""
-        state, self.room = self.state, set(at_once)
+        state = self.state
         free, drawn = state.free.copy(), state.floor_sum()
         for job in at_once:
             drawn -= self.apply(free, "end", job)
