@@ -14,6 +14,7 @@ import windtunnel as wt
 from windtunnel.energy import LimitTable, PowerModel, Series, account, governed
 from windtunnel.errors import SpecError
 from windtunnel.sim.on_kernel import KernelPower
+from windtunnel.sim.slowdown import ShareFactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -452,6 +453,31 @@ def test_shifts_that_look_at_capacity_meet_their_deadlines(*, interruptible: boo
     assert late[2] == 0
     # What is given up for it is little of what there is to save.
     assert carbon[0] - carbon[2] > 0.75 * (carbon[0] - carbon[1]) > 0
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_slow_job_is_not_paused_beyond_its_deadline(engine: str) -> None:
+    # The other job halves its speed. At 60 it has 30 s of work to go, which take 60 s: until 100,
+    # when the dear time begins, 10 s of that, and from 200 until its deadline, 210. So it is paused
+    # from 110 on.
+    slowdown = wt.Slowdown(share_by=(ShareFactor("a", "b", 0.5, 0.5),))
+    jobs = {
+        "submit_time": [0, 0],
+        "duration": [60, 1000],
+        "num_gpus": [0.5, 0.5],
+        "workload": ["a", "b"],
+    }
+    shift = {
+        "rows": [[0, 1], [100, 5], [200, 1]],
+        "max_delay": 150,
+        "interruptible": True,
+        "workloads": "a",
+        "fill": 1,
+    }
+    run = wt.simulate(jobs, "1x1", "fifo", slowdown=slowdown, shift=shift, engine=engine)
+    mine = run.flight.segment_job == 0
+    assert run.flight.segment_start[mine].tolist() == [0, 200]
+    assert run.flight.segment_end[mine].tolist() == [110, 210]
 
 
 def test_forecast_errors_are_seeded() -> None:

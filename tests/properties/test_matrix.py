@@ -291,6 +291,23 @@ def test_both_engines_agree_where_they_once_did_not(what: str) -> None:
     _engines_agree(DIFFERED[what])
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell("sjf", "skip", "best_fit", ("shift with pauses", "slower over uplinks"), 636),
+        Cell("srtf", "skip", "best_fit", ("shift with pauses", "optimised power limits"), 537),
+    ],
+    ids=["slowed by another", "at a power limit"],
+)
+def test_pauses_do_not_get_ever_shorter(cell: Cell) -> None:
+    """A job that is slower than believed was paused again and again, for ever shorter times."""
+    flight = cell.fly().flight
+    assert flight.power is not None
+    assert flight.power.num_pauses > 0
+    lasted = flight.segment_end - flight.segment_start
+    assert lasted[lasted > 0].min() > 0.1
+
+
 def _engines_agree(cell: Cell) -> None:
     try:
         assert_outcomes_equal(_flown(cell), cell.fly("reference"))

@@ -79,9 +79,9 @@ class StateTables:
         other = self.state.mate[job]
         return [job, other] if self.state.stay[job] < self.state.stay[other] else [other, job]
 
-    def time_to_go(self, job: int) -> float:
-        """Return a running job's work left, with what it still pays for resuming, s."""
-        return self.state.time_left(job)
+    def time_to_end(self, job: int) -> float:
+        """Return how long a running job still takes as things are, s."""
+        return self.state.end_of(job) - self.state.now
 
     def levels(self) -> tuple:
         """Return (stay, time, level) of all power limits that running jobs were given."""

@@ -39,7 +39,7 @@ class OnKernel:
         self.running_jobs, self.running_on = tables.running, tables.running_on
         self.waiting_jobs, self.stay_of = tables.queued_jobs, tables.stay_number
         self.where, self.sharing = tables.where, tables.sharing
-        self.attained, self.time_left = tables.attained, tables.time_to_go
+        self.attained, self.time_to_end = tables.attained, tables.time_to_end
         self.secured, self.saved_last = tables.secured, tables.saved_last
         self.floor, self.most_nodes_in_use = tables.floor_of, state.node_use.take_peak
         self.failing, self.fail_at = sim.failing, sim.fail_at

@@ -5,7 +5,8 @@ others are known to do or to plan, GPUs are left for it; until that begins it is
 Where there is no such time before its deadline it queues at once. From then on it waits like any
 other. One that may be interrupted is looked at
 again whenever its time ends or, if it got its GPUs at another time, the forecast changes: it is
-stopped if all that is left of it can be done at better times before its deadline.
+stopped if all that is left of it, at its present rate, can be done at better times before its
+deadline.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ import numpy as np
 if TYPE_CHECKING:
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
     from windtunnel.sim.problem import Problem
+
+
+#: Seconds that a job pauses at least, and that pass between two looks at it. Where rates change
+#: plans come out otherwise each time, by a part of what was left before: without a least time they
+#: would be made for ever shorter times.
+LEAST_PAUSE = 1.0
 
 
 class Shifter:
@@ -106,7 +113,7 @@ class Shifter:
                 continue
             left, cost = self._left(job), self.run.resume_cost(job)
             pieces = self._pieces(job, left + cost, now)
-            if pieces and pieces[0][0] > now:
+            if pieces and pieces[0][0] >= now + LEAST_PAUSE:
                 self._hold(job, pieces)
                 found.append(job)
             else:
@@ -114,9 +121,9 @@ class Shifter:
         return found
 
     def _left(self, job: int) -> float:
-        """Return the seconds a running job is believed to need yet."""
+        """Return the seconds a running job is believed to need yet, at its present rate."""
         if self.plan.length[job] == self._duration[job]:
-            return float(self.run.time_left(job))
+            return float(self.run.time_to_end(job))
         return self.plan.length[job] - float(self.run.attained(job)[0])
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
@@ -183,7 +190,7 @@ class Shifter:
         if begin > now:  # it runs at a time that is not its best
             end = min(begin, self.plan.next_change(now))
         if now < end < math.inf:  # what is left may be a rounding
-            heapq.heappush(self._looks, (end, job, stay))
+            heapq.heappush(self._looks, (max(end, now + LEAST_PAUSE), job, stay))
 
 
 #: The end of what has none, s.

@@ -62,6 +62,10 @@ class Lent(State):
         """Return the number of a running job's stay, -1 = it does not run."""
         return self.running[job].number if job in self.running else -1
 
+    def time_to_end(self, job: int) -> float:
+        """Return how long a running job still takes as things are, s."""
+        return self.running[job].due - self.now
+
     def free_in(self, place: int) -> int:
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
         return int(self.free.free[place])
