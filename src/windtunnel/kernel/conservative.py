@@ -3,7 +3,9 @@
 A job is promised the earliest start that delays nobody who was promised one before. Whenever there
 is more capacity than was known all are promised anew in the queue's order, each with its own
 promise lifted first, again and again until nothing moves. A promise is moved later only where its
-place is gone: a job runs on past its expected end, a node is lost, or preemption took it.
+place is gone: a job runs on past its expected end, a node is lost, or preemption took it. Where a
+policy preempts, promises are made around a plan for the first job that cannot start
+(`windtunnel.kernel.head_plan`).
 """
 
 from __future__ import annotations
@@ -160,7 +162,6 @@ class ConservativeRule(PreemptingRule):
             self._start_in_order()
         else:
             self._start_due()
-        self.outlook.seen_stays = self.state.stays.count
         return self.state.has_quotas and (self.state.stays.count > stays or self.rises.count > 0)
 
     # Quotas.

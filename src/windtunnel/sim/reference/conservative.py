@@ -6,6 +6,8 @@ all are promised anew in the queue's order, each with its own promise lifted fir
 until nothing moves. Where a promise's place is gone, because a job runs on past its expected end, a
 node is lost or preemption took it, it is made anew, perhaps later; the others stand.
 
+Where a policy preempts, promises are made around a plan for the first job that cannot start.
+
 Who has to wait for quota (`windtunnel.sim.quota_books`) holds no promise: it is lifted,
 and made anew once the quota suffices again.
 
@@ -259,8 +261,9 @@ class Conservative(Backfilling):
             runs: those who run then.
             then: the shadow, and what is free and may be drawn then without all of them.
         """
-        state, (shadow, free, spare), kept = self.state, then, list[int]()
+        state, (shadow, free, spare) = self.state, then
         where, quotas = self.held or [], state.quotas
+        kept, giving = list[int](), list[int]()
         order = self.ranked(runs)
         if quotas is not None:
             order.sort(key=lambda job: quotas.queue[job] != quotas.queue[head])
@@ -274,14 +277,14 @@ class Conservative(Backfilling):
                 where, spare = found, spare - draw
                 kept.append(job)
                 continue
+            giving.append(job)
             free.give(state.running[job].where, state.demand[job])
             if quotas is not None:
                 quotas.lift(job)
         if quotas is not None:
             for job in kept:
                 quotas.lift(job)
-        kept_set = set(kept)
-        return where, tuple(job for job in order if job not in kept_set)
+        return where, tuple(giving)
 
     def _promise_and_start(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
         """Promise the broken ones anew, improve all, promise those who have none; start the due.
