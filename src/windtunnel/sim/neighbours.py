@@ -130,6 +130,8 @@ class Neighbours:
 
     def spread_rates(self) -> np.ndarray:
         """Return each job's rate over more nodes than it needs, Float array (m,)."""
+        if not self._spread:
+            return np.full(len(self._spread_names), self.model.spread)
         return np.array([self._spread_rate(job) for job in range(len(self._spread_names))])
 
     def share_rates(self) -> tuple[np.ndarray, np.ndarray]:

@@ -228,6 +228,8 @@ def _standby(disruptions: Disruptions, site: Site) -> Places:
 def _access(disruptions: Disruptions, problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return the reservations that each flown job may use, numbered from 1."""
     jobs, rows = problem.jobs, problem.rows
+    if not disruptions.reservations:
+        return ((),) * len(rows)
     named: list[dict[str | None, list[int]]] = [{}, {}, {}]
     for number, held in enumerate(disruptions.reservations, start=1):
         for numbers, names in zip(named, (held.users, held.vcs, held.jobs), strict=True):

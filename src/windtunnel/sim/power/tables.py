@@ -72,12 +72,9 @@ class Tables:
         self.most_options = max((len(row) for table in tables for row in table), default=1)
         seen: dict[object, int] = {}
         first = [seen.setdefault(table, kind) for kind, table in enumerate(tables)]
-        kinds = np.array(cap.kind_of, dtype=np.int64)
-        self.work_of = np.array(first or [0], dtype=np.int32)[kinds]
-        pairs = problem.demand_of * (kinds.max(initial=0) + 1) + kinds
-        _, jobs, pair_of = np.unique(pairs, return_index=True, return_inverse=True)
-        floors = [watts.least_floor(job) for job in jobs.tolist()]
-        self.least = np.array(floors, dtype=np.int64)[pair_of.reshape(-1)]
+        self.work_of = np.array(first or [0], dtype=np.int32)[np.array(cap.kind_of, dtype=int)]
+        floors, alike = watts.least_floors()
+        self.least = np.array(floors, dtype=np.int64)[alike]
 
     def make(self, work: int, held: Sequence[float]) -> Table:
         """Return a table.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
@@ -13,8 +15,6 @@ from windtunnel.sim.quota_books import QuotaBooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.cohort_order import CohortQuotas
@@ -79,6 +79,17 @@ class Watts:
                 found = self._floor_spread(job)
             self._least[number] = found if self._gpus[job] else 0
         return self._least[number]
+
+    def least_floors(self) -> tuple[list[int], np.ndarray]:
+        """Return `least_floor` of jobs that ask for, and do, the same, and which of these each is.
+
+        Returns:
+            The floors, nanowatts; and each job's among them, Int array (m,).
+        """
+        kinds = np.array(self.kind_of, dtype=np.int64)
+        pairs = self.problem.demand_of * (kinds.max(initial=0) + 1) + kinds
+        _, jobs, alike = np.unique(pairs, return_index=True, return_inverse=True)
+        return [self.least_floor(job) for job in jobs.tolist()], alike.reshape(-1)
 
     def least_of(self, job: int, gpus: float, nodes: int = EVERY_NODE) -> int:
         """Return the least that a job adds to the draw on so many GPUs of a type it accepts.
@@ -186,20 +197,27 @@ def never_fit(
         return {}
     watts, highest = Watts(problem, plan.cap), plan.cap.highest_w
     budget = max(plan.cap.budget_at(highest, plan.cap.base_w), 0)
+    if least is None and quotas is None:
+        floors, alike = watts.least_floors()
+    else:
+        floors, alike = _floors(watts, least, quotas), np.arange(len(problem.rows))
+    above = np.array([floor > budget for floor in floors])[alike]
+    return {
+        job: f"alone takes the cluster to {watts.alone_w(floors[alike[job]]):,.6g} W; the highest "
+        f"cap is {highest:,.6g} W"
+        for job in np.flatnonzero(above).tolist()
+    }
+
+
+def _floors(watts: Watts, least: np.ndarray | None, quotas: CohortQuotas | None) -> list[int]:
+    """Return what each job draws at least, as `never_fit` has it, nanowatts."""
+    problem = watts.problem
     asked = (problem.gpus / problem.units if least is None else least).tolist()
     nodes = [EVERY_NODE] * len(asked) if quotas is None else _within(quotas, problem, asked)
-    floors = (
-        watts.least_floor(job, nodes[job])
-        if least is None
-        else watts.least_of(job, asked[job], nodes[job])
-        for job in range(len(asked))
-    )
-    return {
-        job: f"alone takes the cluster to {watts.alone_w(floor):,.6g} W; the highest cap is "
-        f"{highest:,.6g} W"
-        for job, floor in enumerate(floors)
-        if floor > budget
-    }
+    if least is None:
+        return [watts.least_floor(job, within) for job, within in enumerate(nodes)]
+    both = zip(asked, nodes, strict=True)
+    return [watts.least_of(job, gpus, within) for job, (gpus, within) in enumerate(both)]
 
 
 def _within(quotas: CohortQuotas, problem: Problem, asked: Sequence[float]) -> list[int]:
