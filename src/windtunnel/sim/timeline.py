@@ -12,8 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windtunnel.sim.flight import Interruptions
     from windtunnel.sim.flown import Flown
+
+#: Changes of the queue that are made at once: those of ten million jobs fill 640 MB.
+_MOST_CHANGES = 1_000_000
 
 
 def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -104,7 +109,7 @@ def queue(outcome: Flown) -> pa.Table:
 
 def queue_changes(outcome: Flown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each change of the queue: the job's row, when (s), and +1 or -1; shapes (m,)."""
-    parts = queue_parts(outcome)
+    parts = [*queue_parts(outcome)]
     return (
         np.concatenate([who for who, _, _ in parts]),
         np.concatenate([when for _, when, _ in parts]),
@@ -112,20 +117,20 @@ def queue_changes(outcome: Flown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def queue_parts(outcome: Flown) -> tuple[tuple[np.ndarray, np.ndarray, float], ...]:
-    """Return the changes of the queue by what makes them, each as `queue_changes` has them."""
+def queue_parts(outcome: Flown) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield the changes of the queue, some at a time: the jobs' rows, when (s), and +1 or -1."""
     flight = outcome.flight
-    submitted = np.flatnonzero(outcome.submitted)
     # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
-    stopped = ~np.isnan(flight.segment_end)
-    ended = np.flatnonzero(~np.isnan(flight.end))
-    job = flight.segment_job
-    return (
-        (submitted, outcome.submit_time[submitted], 1.0),
-        (job, flight.segment_start, -1.0),
-        (job[stopped], flight.segment_end[stopped], 1.0),
-        (ended, flight.end[ended], -1.0),
-    )
+    for job, when, sign in (
+        (None, np.where(outcome.submitted, outcome.submit_time, np.nan), 1.0),
+        (flight.segment_job, flight.segment_start, -1.0),
+        (flight.segment_job, flight.segment_end, 1.0),
+        (None, flight.end, -1.0),
+    ):
+        for first in range(0, max(len(when), 1), _MOST_CHANGES):
+            part = slice(first, first + _MOST_CHANGES)
+            known = np.flatnonzero(~np.isnan(when[part]))
+            yield known + first if job is None else job[part][known], when[part][known], sign
 
 
 def resample(

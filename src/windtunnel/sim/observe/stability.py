@@ -35,8 +35,6 @@ STABLE, UNSTABLE, SHORT = "stable", "unstable", "too short to say"
 JOBS_A_POINT, LEAST, MOST = 20, 12, 200
 #: Part of the instants that find nothing waiting, in each quarter, where a queue is stable.
 _EMPTY = 0.25
-#: Changes of the queue that are looked at at once: those of ten million jobs fill 400 MB.
-_CHUNK = 1_000_000
 #: 97.5 % points of Student's t, as a function of the degrees of freedom (Cornish-Fisher).
 _NORMAL = 1.959964
 
@@ -105,12 +103,9 @@ def waiting_work(outcome: Flown, instants: np.ndarray) -> np.ndarray:
     step = instants[1] - instants[0]
     changes = np.zeros(len(instants) + 1)
     for who, when, sign in queue_parts(outcome):
-        for first in range(0, len(who), _CHUNK):
-            part = slice(first, first + _CHUNK)
-            # A change counts from the first instant on that is not before it.
-            place = np.clip(np.ceil((when[part] - instants[0]) / step), 0, len(instants))
-            weights = sign * asked[who[part]]
-            changes += np.bincount(place.astype(np.int64), weights, minlength=len(changes))
+        # A change counts from the first instant on that is not before it.
+        place = np.clip(np.ceil((when - instants[0]) / step), 0, len(instants)).astype(np.int64)
+        changes += np.bincount(place, sign * asked[who], minlength=len(changes))
     work: np.ndarray = np.cumsum(changes)[:-1]
     # Sums of what comes and goes leave dust where nothing waits.
     work[np.abs(work) <= 1e-9 * float(asked.sum())] = 0.0
