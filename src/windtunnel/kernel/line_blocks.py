@@ -180,9 +180,11 @@ class LineBlocks:
                 self.least_span[block] <= longest or self.first_start[block] <= until
             ):
                 while cell < last:
-                    if self.start_at[cell] > begin and (
-                        self.span_at[cell] <= longest or self.start_at[cell] <= until
-                    ):
+                    # Without a branch for each: which of them fails first, nobody can foresee.
+                    is_short: cython.bint = self.span_at[cell] <= longest
+                    is_near: cython.bint = self.start_at[cell] <= until
+                    is_later: cython.bint = self.start_at[cell] > begin
+                    if is_later & (is_short | is_near):
                         return cell
                     cell += 1
             cell = last
