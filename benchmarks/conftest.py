@@ -67,7 +67,10 @@ def golden_workload(count: int) -> dict[str, np.ndarray]:
 def _problem(count: int, more: dict[str, list[str]] | None = None) -> Problem:
     cluster = ClusterSpec.uniform(nodes=812, gpus_per_node=8)
     return problems.build(
-        schema.as_jobs(golden_workload(count) | (more or {})), cluster, as_pool=False
+        schema.as_jobs(golden_workload(count) | (more or {})),
+        cluster,
+        as_pool=False,
+        estimates="perfect",
     )
 
 

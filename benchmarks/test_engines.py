@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         ("fifo", "strict", 5e6),
         ("sjf", "strict", 5e6),
         ("fifo", "skip", 1e6),
-        ("sjf", "skip", 1e6),
-        ("srtf", "skip", 1e6),
+        ("sjf", "skip", 5e6),
+        ("fifo", "easy", 1.25e6),
+        ("srtf", "skip", 0.75e6),
         ("sjf-preemptive", "skip", 1e6),
     ],
 )
@@ -47,6 +48,13 @@ def test_compiled_million_jobs(
         lambda: flying.run(million, chosen, BestFit(), queueing=queueing), rounds=5
     )
     figures.rate(f"1 M jobs, {policy} {queueing}", 2_000_000, seconds, target)
+
+
+def test_quota_walk(million: Problem, figures: Figures, cpu_seconds: Callable[..., float]) -> None:
+    chosen = resolve_policy("srtf")
+    rules = {"queueing": "skip", "preemption": "quota_walk"}
+    seconds = cpu_seconds(lambda: flying.run(million, chosen, BestFit(), **rules), rounds=3)
+    figures.rate("1 M jobs, srtf skip by the quota walk", 2_000_000, seconds, 1.5e6)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "sjf"])

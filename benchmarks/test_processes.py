@@ -17,13 +17,13 @@ from processes import measured
 if TYPE_CHECKING:
     from conftest import Figures
 
-_MILLION = """
+_FLIGHT = """
 import sys
 sys.path.insert(0, {here!r})
 from conftest import golden_workload
 import windtunnel as wt
 cluster = wt.ClusterSpec.uniform(nodes=812, gpus_per_node=8)
-print(wt.simulate(golden_workload(1_000_000), cluster, policy={policy!r}).metrics()["avg_jct"])
+print(wt.simulate(golden_workload({count}), cluster, policy={policy!r}).metrics()["avg_jct"])
 """
 
 
@@ -34,10 +34,16 @@ def test_help(figures: Figures) -> None:
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf"])
 def test_memory_of_a_million_jobs(figures: Figures, policy: str) -> None:
-    code = _MILLION.format(here=str(Path(__file__).parent), policy=policy)
+    code = _FLIGHT.format(here=str(Path(__file__).parent), count=1_000_000, policy=policy)
     took = measured([sys.executable, "-c", code])
     figures.amount(f"1 M jobs, {policy}, whole process: peak memory", took.memory, "GiB", 1.5)
     figures.amount(f"1 M jobs, {policy}, whole process: CPU", took.cpu, "CPU s", 10)
+
+
+def test_memory_of_ten_million_jobs(figures: Figures) -> None:
+    code = _FLIGHT.format(here=str(Path(__file__).parent), count=10_000_000, policy="fifo")
+    took = measured([sys.executable, "-c", code])
+    figures.amount("10 M jobs, fifo, whole process: peak memory", took.memory, "GiB", 2.66)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "quota", "las"])
