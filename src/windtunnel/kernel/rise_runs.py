@@ -46,7 +46,8 @@ class RiseRuns:
     # A place in time is a step of the profile; for one node it is a step of that.
 
     @compiled
-    def _place_at(self, rise: cython.int) -> cython.longlong:
+    def place_at(self, rise: cython.int) -> cython.longlong:
+        """Return where a rise begins."""
         if self.rises.node[rise] == RISES_WIDE:
             return self.profile.at_or_before(self.rises.begin[rise])
         return self.on.at(self.rises.node[rise], self.rises.begin[rise])
@@ -76,9 +77,14 @@ class RiseRuns:
         return self.search.has(place)
 
     @compiled
-    def first(self, rise: cython.int, job: cython.int) -> cython.void:
-        """Find the first run of a rise for jobs like one; ``has_run`` says if there is one."""
-        place: cython.longlong = self._place_at(rise)
+    def first(self, rise: cython.int, place: cython.longlong, job: cython.int) -> cython.void:
+        """Find the first run of a rise for jobs like one; ``has_run`` says if there is one.
+
+        Args:
+            rise: in which.
+            place: where it begins.
+            job: for which.
+        """
         self.search.look_for(job)
         if not self._suits(rise, place):
             self.following = self._later(rise, place)
@@ -157,7 +163,7 @@ class RiseRuns:
         if self.rises.node[rise] != RISES_WIDE or self.rises.many[rise] == 0:
             return True
         for one in range(rise - self.rises.many[rise], rise):
-            place = self._place_at(one)
+            place = self.place_at(one)
             while place >= 0 and self._time(one, place) < self.rises.end[one]:
                 if self.profile.is_idle(self.rises.node[one], place):
                     begin = min(begin, max(self._time(one, place), self.rises.begin[one]))

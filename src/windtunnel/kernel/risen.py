@@ -115,10 +115,11 @@ class Risen:
         """Find for each line the first job that may start earlier by a rise."""
         if self.wants_idle and not self.runs.narrow(rise):
             return
+        place: cython.longlong = self.runs.place_at(rise)
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             if self.promises.promised_in[line] > 0 and self._is_for(rise, line):
-                self._seek(rise, line, self.rises.round, self.rises.origin[rise])
+                self._seek(rise, place, line, self.rises.origin[rise])
 
     @compiled
     def _is_for(self, rise: cython.int, line: cython.int) -> cython.bint:
@@ -130,20 +131,27 @@ class Risen:
 
     @compiled
     def _seek(
-        self, rise: cython.int, line: cython.int, in_round: cython.int, after: cython.int
+        self, rise: cython.int, place: cython.longlong, line: cython.int, after: cython.int
     ) -> cython.void:
         """Push the first job of a line behind ``after`` that may start earlier by a rise."""
-        if self._find(rise, line, in_round, after):
+        if self._find(rise, place, line, after):
             self.heap.push(rise, line, self.found_job, self.found_round)
 
     @compiled
     def _find(
-        self, rise: cython.int, line: cython.int, in_round: cython.int, after: cython.int
+        self, rise: cython.int, place: cython.longlong, line: cython.int, after: cython.int
     ) -> cython.bint:
         """Find the first job of a line behind ``after`` that may start earlier by a rise.
 
         Sets ``found_job``, ``found_round``.
+
+        Args:
+            rise: by which.
+            place: where it begins.
+            line: of whom.
+            after: who was tried last; -1 = nobody.
         """
+        in_round: cython.int = self.rises.round
         begin: cython.longlong = self.lines.begin[line]
         cell: cython.longlong = self.blocks.cell_behind(line, after)
         stop: cython.longlong = begin + self.lines.length[line]
@@ -155,7 +163,7 @@ class Risen:
         elif self.rises.origin[rise] >= 0:
             next_stop = self.blocks.cell_behind(line, self.rises.origin[rise])
         found, next_found = stop, next_stop
-        self.runs.first(rise, self.lines.slab[begin])
+        self.runs.first(rise, place, self.lines.slab[begin])
         while self.runs.has_run:
             found = self._first_in(line, rise, cell, found)
             if found == stop and next_stop > begin:
@@ -239,7 +247,7 @@ class Risen:
             rise = self.popped_rise[at]
             if self.rises.end[rise] > end:
                 end = self.rises.end[rise]
-            self.runs.first(rise, job)
+            self.runs.first(rise, self.runs.place_at(rise), job)
             while self.runs.has_run:
                 if self.runs.begin < min(begin, old) and (
                     self.runs.is_enough(job, self.rises.node[rise] == RISES_WIDE)
@@ -252,7 +260,8 @@ class Risen:
         if begin < ENDLESS:
             self._move(job, begin, end, old, stop)
         for at in range(self.num_popped):
-            self._seek(self.popped_rise[at], self.popped_line[at], self.rises.round, job)
+            rise = self.popped_rise[at]
+            self._seek(rise, self.runs.place_at(rise), self.popped_line[at], job)
         for rise in range(first_rise, self.rises.count):
             self._look_from(rise)
 
