@@ -88,3 +88,43 @@ def test_what_slow_downs_took_besides_checkpoints_is_the_same_on_both_engines(
     assert one.slowdown_time is not None
     assert other.slowdown_time is not None
     assert one.slowdown_time.tolist() == other.slowdown_time.tolist()
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "conservative"])
+def test_backfilling_expects_checkpoints_that_are_to_come(engine: str, queueing: str) -> None:
+    """A works 20 s and writes three checkpoints of 1 s, to 23 s; B, on both GPUs, follows.
+
+    At 21 s there is room beside A until then: C, of 1.5 s, starts. D, of 0.75 s, would be late.
+    """
+    jobs = {
+        "submit_time": [0, 1, 21, 22.375],
+        "duration": [20, 10, 1.5, 0.75],
+        "num_gpus": [1, 2, 1, 1],
+    }
+    out = wt.simulate(
+        jobs, "pool:2", "fifo", queueing=queueing, estimates="perfect", engine=engine,
+        disruptions={"checkpoint": {"interval": 5, "cost": 1}},
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 23, 21, 34]
+
+
+@ENGINES
+@pytest.mark.parametrize("queueing", ["easy", "conservative"])
+def test_a_change_of_rate_leaves_the_checkpoints_expected(engine: str, queueing: str) -> None:
+    """A has done 10 s of 20 by 12 s, is at half speed for 2 s, and ends at 14 + 9 + 1 = 24 s.
+
+    B, on all GPUs, follows it. C comes at 22.5 s, and is done by then.
+    """
+    jobs = {
+        "submit_time": [0, 12, 13, 22.5],
+        "duration": [20, 2, 10, 1.5],
+        "num_gpus": [1, 1, 3, 1],
+        "num_cpus": [0, 8, 0, 0],
+    }
+    out = wt.simulate(
+        jobs, wt.ClusterSpec((wt.NodeType(1, 3, cpus=8),)), "fifo", queueing=queueing,
+        estimates="perfect", resources="gpus", slowdown={"cpu": 0.5}, engine=engine,
+        disruptions={"checkpoint": {"interval": 5, "cost": 1}},
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 12, 24, 22.5]

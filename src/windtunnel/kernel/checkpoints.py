@@ -69,12 +69,19 @@ class Checkpoints:
         self.writing[job] = 0.0
 
     @compiled
-    def to_write(self, job: cython.int) -> cython.double:
-        """Return the seconds of writing ahead of a job, as its segment begins."""
-        left: cython.longlong = self.in_all(self.work[job]) - self.complete[job]
+    def to_write(self, job: cython.int, work: cython.double) -> cython.double:
+        """Return the seconds of writing ahead of a job as its segment begins.
+
+        Args:
+            job: it runs.
+            work: of its stay, from its begin to its end.
+        """
+        left: cython.longlong = self.in_all(work) - self.complete[job]
         if self.writing[job] > 0.0:
-            return self.writing[job] + (left - 1) * self.cost
-        return left * self.cost
+            left -= 1
+        if left < 0:
+            left = 0
+        return self.writing[job] + left * self.cost
 
     @compiled
     def now_to_write(self, job: cython.int) -> cython.double:

@@ -46,7 +46,7 @@ class Promises:
             head of the queue, with a plan of its own (`windtunnel.kernel.head_plan`).
         start: promised start, s; inf = never.
         stop: when the job is then expected to end.
-        span: what is left of a waiting job's estimate, s.
+        span: what is left of a waiting job's estimate, with checkpoints, s.
         draw: the least that each job can be brought to add to the draw at its place, nanowatts;
             of runs with a power cap.
         queue: jobs with a promised start.

@@ -354,10 +354,10 @@ class State:
         if self.has_checkpoints:
             self.checkpoints.begin(job, left)
             if self.writes:
-                end = end + self.checkpoints.to_write(job)
+                end = end + self.checkpoints.to_write(job, self.checkpoints.work[job])
         self.ends.push(end, stay, job)
         if self.plans:
-            self.expected[job] = ready + self.estimate_left(job, left) / rate
+            self.expected[job] = self._expected_end(job, ready, left, rate)
             self.expects.insert(self.expected[job], stay, job, self.units[job])
 
     @compiled
@@ -365,6 +365,34 @@ class State:
         """Return what is left of a job's estimate with so much work left, s at full speed."""
         known: cython.double = self.estimate[job] - (self.work[job] - left)
         return known if known > 0.0 else 0.0
+
+    @compiled
+    def _expected_end(
+        self, job: cython.int, ready: cython.double, left: cython.double, rate: cython.double
+    ) -> cython.double:
+        """Return when a job is expected to end as a segment of it begins, s.
+
+        It writes the checkpoints that lie within what is left of its estimate.
+
+        Args:
+            job: it runs.
+            ready: when it gets on, s.
+            left: its work left.
+            rate: work a second.
+        """
+        ahead: cython.double = self.estimate_left(job, left)
+        if ahead == 0.0 or not self.writes:
+            return ready + ahead / rate
+        work: cython.double = self.estimate_left(job, self.checkpoints.work[job])
+        return ready + (ahead / rate + self.checkpoints.to_write(job, work))
+
+    @compiled
+    def time_expected(self, job: cython.int, left: cython.double) -> cython.double:
+        """Return how long a job that starts with so much work left is expected to run, s."""
+        left = self.estimate_left(job, left)
+        if self.writes:
+            return left + self.checkpoints.in_all(left) * self.checkpoints.cost
+        return left
 
     # Progress.
 
@@ -422,11 +450,11 @@ class State:
         ahead: cython.double = ready - self.now
         end: cython.double = self.now + ahead + left / rate
         if self.writes:
-            end = end + self.checkpoints.to_write(job)
+            end = end + self.checkpoints.to_write(job, self.checkpoints.work[job])
         self.ends.change(job, end)
         if self.plans:
             self.expects.remove(self.expected[job], self.stay[job])
-            self.expected[job] = ready + self.estimate_left(job, left) / rate
+            self.expected[job] = self._expected_end(job, ready, left, rate)
             self.expects.insert(self.expected[job], self.stay[job], job, self.units[job])
 
     @compiled

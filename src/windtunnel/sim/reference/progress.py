@@ -160,10 +160,11 @@ class Stay:
         """Return the work that a failure would leave of what was reached."""
         return reached.written * self.checkpoints.interval if reached.written else 0.0
 
-    def to_write(self, reached: Reached) -> float:
-        """Return the seconds of checkpoints that lie ahead of what was reached."""
-        whole = self.limit - reached.written - (1 if reached.writing else 0)
-        return reached.writing + whole * self.checkpoints.cost
+    def to_write(self, reached: Reached, limit: int | None = None) -> float:
+        """Return the seconds of checkpoints ahead of what was reached, if the stay has so many."""
+        whole = (self.limit if limit is None else limit) - reached.written
+        whole -= 1 if reached.writing else 0
+        return reached.writing + max(whole, 0) * self.checkpoints.cost
 
     def seconds_writing(self, reached: Reached) -> float:
         """Return the seconds of checkpoints up to what was reached."""

@@ -130,7 +130,7 @@ class State(PlaceSearch):
             job, len(self.stays), now, place, overhead=overhead, work=self.left[job], rate=rate,
             checkpoints=self.checkpoints, slowed=self.slowed[job],
         )  # fmt: skip
-        stay.expected = now + overhead + self.estimate_left(job, stay.work) / rate
+        stay.expected = self.expected_end(stay)
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
@@ -189,8 +189,7 @@ class State(PlaceSearch):
         stay = self.running[job]
         stay.advance(self.now, rate)
         heapq.heappush(self._ends, (stay.due, stay.number, stay))
-        left = self.estimate_left(job, stay.reached.left) / rate
-        stay.expected = max(stay.resumed, self.now) + left
+        stay.expected = self.expected_end(stay)
         self.changes += 1
 
     def set_base(self, job: int, rate: float) -> None:
@@ -279,10 +278,27 @@ class State(PlaceSearch):
         """Return what is left of a job's estimate while so much of its work is, s at rate 1."""
         return max(0.0, self.estimate[job] - (self.total_work[job] - left))
 
+    def expected_end(self, stay: Stay) -> float:
+        """Return when a job is expected to end at its rate of now, s, as a segment of it begins.
+
+        It writes the checkpoints that lie within what is left of its estimate.
+        """
+        ready = max(stay.resumed, stay.since)
+        left = self.estimate_left(stay.job, stay.reached.left)
+        if not left:
+            return ready
+        limit = self.checkpoints.within(self.estimate_left(stay.job, stay.work))
+        return ready + (left / stay.rate + stay.to_write(stay.reached, limit))
+
+    def time_expected(self, job: int, left: float) -> float:
+        """Return how long a job that starts with so much work left is expected to run, s."""
+        left = self.estimate_left(job, left)
+        return left + self.checkpoints.within(left) * self.checkpoints.cost
+
     def planned_stop(self, job: int, start: float) -> float:
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
         resuming = self.overhead if job in self.running else self.start_overhead
-        return start + resuming[job] + self.estimate_left(job, self.attained(job)[1])
+        return start + resuming[job] + self.time_expected(job, self.attained(job)[1])
 
     def view(self, job: int) -> JobView:
         """Return a job as policies see it, brought up to this instant."""
