@@ -364,3 +364,30 @@ def test_work_counts_on_the_gpus_asked_for() -> None:
     assert found["ettr"] == 200 / 260
     (row,) = out.shares("vc").to_pylist()
     assert row["dominant_share"] == pytest.approx(800 / (16 * 260))
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_an_option_needs_the_nodes_of_its_shape(engine: str) -> None:
+    """What asked for one GPU runs on two nodes of 8, as its option says: 20 steps of 1 s."""
+    cluster = wt.ClusterSpec((wt.NodeType(2, 8, "A", 16.0, nodes_per_rack=1),))
+    for model in ({"spread": 0.5}, {"rack": 0.5}):
+        out = wt.simulate(
+            jobs_of((0, "steep", 1, "ga", 20)), cluster, "equal-share", models=MODELS, penalty=0,
+            slowdown=model, engine=engine,
+        )  # fmt: skip
+        assert out.segments["num_gpus"].to_pylist() == [16]
+        assert out.table["end_time"].to_pylist() == [20]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_neighbours_feel_the_cores_of_an_option(engine: str) -> None:
+    """It asked for no cores and runs on all 16, until 20 s; beside it 20 s of work take 30 s."""
+    jobs = jobs_of((0, "offload", 1, "zero-offload", 10), (0, None, 1, None, None))
+    jobs["duration"] = [1.0, 20.0]
+    out = wt.simulate(
+        jobs, wt.ClusterSpec.uniform(nodes=1, gpus_per_node=4, cpus_per_node=16), "equal-share",
+        models=MODELS, penalty=0, slowdown={"cpu": 0.5}, engine=engine,
+    )  # fmt: skip
+    assert out.flight.stretches is not None
+    assert out.flight.stretches.cpus.tolist() == [16, 0]
+    assert out.table["end_time"].to_pylist() == [20, 30]

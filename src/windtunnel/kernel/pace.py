@@ -44,8 +44,9 @@ class Pace:
     Attributes:
         by_locality: whether it matters where a job is.
         by_neighbours: whether it matters who is near.
-        kind_of: demand class of each job; may be written before a job enters.
-        asked: thousandths of cores that each job asks for; the same.
+        has_options: jobs run in options, see `add_option`.
+        kind_of: demand class of each job.
+        asked: thousandths of cores that each job asks for.
         num_touched: how many `take_touched` found; before it, above 0 if there may be any. Whoever
             has dealt with them sets it to 0.
         touched_jobs: what it found.
@@ -53,6 +54,7 @@ class Pace:
 
     by_locality: cython.bint
     by_neighbours: cython.bint
+    has_options: cython.bint
     num_touched: cython.longlong
     kind_of: cython.int[::1]
     asked: cython.double[::1]
@@ -75,6 +77,8 @@ class Pace:
     _fewest_racks: cython.longlong[::1]
     _tasks: cython.longlong[::1]
     _each: cython.longlong[::1]
+    # Thousandths of cores of an option that is a demand class.
+    _option_cores: cython.double[::1]
     # Nodes: first and last part; thousandths of cores that are held, and that there are (0 = not
     # stated); when the node, or rack, was last seen, and the part made then.
     _first: cython.int[::1]
@@ -142,6 +146,8 @@ class Pace:
                 each[kind] = demand.gpus, 1
         self._fewest_nodes, self._fewest_racks = fewest[:, 0].copy(), fewest[:, 1].copy()
         self._tasks, self._each = each[:, 0].copy(), each[:, 1].copy()
+        self.has_options = False
+        self._option_cores = numpy.zeros(0)
         racks = () if model is None else neighbours.racks
         self._rack = numpy.array(racks or [-1] * nodes, dtype=numpy.int32)
         self._rack_seen = numpy.zeros(max(racks, default=0) + 1, dtype=numpy.int64)
@@ -160,6 +166,33 @@ class Pace:
         self._job = self._node = self._next = numpy.zeros(0, dtype=numpy.int32)
         self._before = self._also = numpy.zeros(0, dtype=numpy.int32)
         self._devices = self._cores = numpy.zeros(0, dtype=numpy.int64)
+
+    def add_option(self, kind: int, gpus: int, cores: int, nodes: int, racks: int) -> None:
+        """Let jobs run in an option.
+
+        Args:
+            kind: the number of its demand class.
+            gpus: in all.
+            cores: thousandths in all.
+            nodes: over how many it goes at least.
+            racks: the same.
+        """
+        self.has_options = True
+        if kind >= len(self._option_cores):
+            most = 2 * kind + 8
+            self._option_cores = longer(self._option_cores, most)
+            self._fewest_nodes = longer(self._fewest_nodes, max(most, len(self._fewest_nodes)))
+            self._fewest_racks = longer(self._fewest_racks, max(most, len(self._fewest_racks)))
+            self._tasks = longer(self._tasks, max(most, len(self._tasks)))
+        self._option_cores[kind], self._tasks[kind] = cores, gpus
+        self._fewest_nodes[kind], self._fewest_racks[kind] = nodes, racks
+
+    @compiled
+    def run_in(self, job: cython.int, kind: cython.int) -> cython.void:
+        """Note in which option a job is to run that enters next."""
+        self.kind_of[job] = kind
+        if self.by_neighbours:
+            self.asked[job] = self._option_cores[kind]
 
     def _grow(self) -> None:
         most = len(self._job) + len(self._job) // 2 + 256

@@ -269,6 +269,8 @@ class State:
         self.last_running = job
         self._get_on(job, stay)
         if self.has_pace:
+            if self.pace.has_options:
+                self.pace.run_in(job, self.held_kind[job])
             self.pace.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_power:
             self._draw(job, first)

@@ -157,6 +157,8 @@ class KernelRun:
         }
         if self.slowed:
             self.pace = features["pace"] = kernel.Pace(self.rules.slowdown, self.problem)
+            if self.shapes is not None and self.rules.slowdown is not None:
+                self.shapes.slow(self.pace, self.rules.slowdown)
         if self.power is not None and self.power.cap is not None:
             self.watts = Watts(self.problem, self.power.cap, fixed=self.works is None)
             self.levels = features["power"] = kernel.PowerLevels(Tables(self.watts))

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, node_kinds
+from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.errors import SpecError
+from windtunnel.sim.elastic.work import cores_on
 from windtunnel.sim.uplinks import Uplinks, fair_rates
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.slowdown import Slowdown
 
@@ -35,6 +38,7 @@ class Neighbours:
         problem: the jobs.
         cluster: where they run.
         nodes_slow: nodes may become slow.
+        elastic: jobs have options; where and on how many cores they run, those say.
 
     Attributes:
         notes: what was assumed, one sentence each.
@@ -49,8 +53,9 @@ class Neighbours:
     """
 
     def __init__(
-        self, model: Slowdown, problem: Problem, cluster: ClusterSpec, *, nodes_slow: bool = False
-    ) -> None:
+        self, model: Slowdown, problem: Problem, cluster: ClusterSpec, *,
+        nodes_slow: bool = False, elastic: bool = False,
+    ) -> None:  # fmt: skip
         _check(model, problem, cluster)
         self.model = model
         self.problem = problem
@@ -66,7 +71,7 @@ class Neighbours:
         self._share_names = self._names({name for name, _ in self._share})
         self.cpus: np.ndarray = np.nan_to_num(problem.jobs.num_cpus[problem.rows])
         self._num_gpus: list[float] = problem.jobs.num_gpus[problem.rows].tolist()
-        self.notes = self._assumed()
+        self.notes = () if elastic else self._assumed()
         #: Node -> job -> what it holds there; jobs in order of start.
         self._on: list[dict[int, _Part]] = [{} for _ in self.limits]
         self._cores = [0] * len(self.limits)
@@ -74,6 +79,7 @@ class Neighbours:
         self._locality: dict[int, float] = {}
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
+        self._racks_of_shapes: dict[tuple[tuple[int, ...], int], int] = {}
         self.neighbours_matter = model.by_sharing or model.cpu > 0 or nodes_slow
         self._speed = [1.0] * len(self.limits)
         self.uplinks = Uplinks(model, cluster) if model.by_network else None
@@ -81,10 +87,15 @@ class Neighbours:
         self._crossing: dict[int, list[int]] = {}
         self._fair: dict[int, float] = {}
 
-    def enter(self, job: int, where: Where) -> None:
-        """Note that a job has started."""
-        parts = {} if self.problem.is_pool else self._parts(job, where)
-        self._locality[job] = self._locality_of(job, list(parts))
+    def enter(self, job: int, where: Where, option: Option | None = None) -> None:
+        """Note that a job has started; an elastic one, in an option."""
+        if option is not None:
+            parts = _option_parts(option, where)
+            fewest = len(option.shape), self.fewest_racks(option, self._allowed(job))
+        else:
+            parts = {} if self.problem.is_pool else self._parts(job, where)
+            fewest = self._needs(job) if parts else (0, 0)
+        self._locality[job] = self._locality_of(job, list(parts), fewest)
         self._nodes[job] = list(parts)
         for node, part in parts.items():
             self._on[node][job] = part
@@ -127,6 +138,24 @@ class Neighbours:
         if kind not in self._fewest:
             self._fewest[kind] = self._fewest_places(kind)
         return self._fewest[kind]
+
+    def fewest_racks(self, option: Option, allowed: int) -> int:
+        """Return over how many racks an option's pieces go at least, on the empty cluster.
+
+        Its speed is that of its shape, on as many nodes as that says.
+
+        Args:
+            option: one of an elastic job.
+            allowed: bitset of the nodes that the job may use.
+        """
+        shape, nodes = asked = option.shape, allowed & option.nodes
+        if asked not in self._racks_of_shapes:
+            sizes = self.problem.sizes[: len(self.racks)]
+            holds = [nodes >> node & 1 and size >= shape[0] for node, size in enumerate(sizes)]
+            racks = np.array(self.racks[: len(holds)], dtype=np.int64)
+            of_racks = np.bincount(racks, weights=np.array(holds, dtype=np.float64))
+            self._racks_of_shapes[asked] = _fewest(of_racks, len(shape))
+        return self._racks_of_shapes[asked]
 
     def spread_rates(self) -> np.ndarray:
         """Return each job's rate over more nodes than it needs, Float array (m,)."""
@@ -181,11 +210,22 @@ class Neighbours:
         measured = None if name is None else self._spread.get((name, self._num_gpus[job]))
         return self.model.spread if measured is None else measured
 
-    def _locality_of(self, job: int, nodes: list[int]) -> float:
+    def _allowed(self, job: int) -> int:
+        """Return the nodes that a job may use, as bits."""
+        demand = self.problem.demands[self.problem.demand_of[job]]
+        return int(getattr(demand, "allowed", EVERY_NODE))
+
+    def _needs(self, job: int) -> tuple[int, int]:
+        """Return over how many nodes, and racks, a job goes at least."""
+        if not self.model.by_locality:
+            return 0, 0
+        return self.fewest_places(int(self.problem.demand_of[job]))
+
+    def _locality_of(self, job: int, nodes: list[int], fewest: tuple[int, int]) -> float:
         factor = 1.0
         if not nodes or not self.model.by_locality:
             return factor
-        fewest_nodes, fewest_racks = self.fewest_places(int(self.problem.demand_of[job]))
+        fewest_nodes, fewest_racks = fewest
         if len(nodes) > fewest_nodes:
             factor = self._spread_rate(job)
         if self.racks and len({self.racks[node] for node in nodes}) > fewest_racks:
@@ -270,6 +310,14 @@ class Neighbours:
             if unknown:
                 notes.append(f"{unknown:,} jobs without a CPU request take no cores from others.")
         return tuple(notes)
+
+
+def _option_parts(option: Option, where: Where) -> dict[int, _Part]:
+    """Return what an elastic job holds on each of its nodes."""
+    gpus: dict[int, int] = {}
+    for node, grant in where:
+        gpus[node] = gpus.get(node, 0) + grant
+    return {node: _Part(cores=cores_on(option, held)) for node, held in gpus.items()}
 
 
 def _check(model: Slowdown, problem: Problem, cluster: ClusterSpec) -> None:

@@ -114,7 +114,9 @@ class Around:
         slows = self.disruptions is not None and extra["disruptions"].slows
         if self.slowdown is not None or slows:
             model = Slowdown() if self.slowdown is None else self.slowdown
-            neighbours = Neighbours(model, problem, cluster, nodes_slow=slows)
+            neighbours = Neighbours(
+                model, problem, cluster, nodes_slow=slows, elastic=scheduler.policy.elastic
+            )
             extra["slowdown"] = neighbours
             notes += neighbours.notes
         return problem, extra, notes

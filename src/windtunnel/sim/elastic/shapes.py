@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import kernel
+from windtunnel.cluster.devices import CORE_UNITS
 from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.sim.elastic.domains import ANYWHERE
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.elastic.domains import Within
     from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.elastic.work import Option
+    from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.problem import Problem
 
 
@@ -57,6 +59,8 @@ class Shapes:
         self.requests = [problem.demands[number].topology for number in problem.demand_of.tolist()]
         self._kinds: dict[tuple[tuple[int, ...], int, int, Within], int] = {}
         self._options: dict[int, Option] = {}
+        self._pace: Any = None
+        self._neighbours: Neighbours | None = None
 
     def kind(self, job: int, option: Option) -> int:
         """Return the number of what a job asks for in an option."""
@@ -71,7 +75,21 @@ class Shapes:
                 pieces = [self.scores.demand(option, gpus) for gpus in option.shape]
             found = self._kinds[asked] = self.free.add_shape(*asked[:3], pieces, within)
             self._options[found] = option
+            self._tell_pace(found, asked[2])
         return found
+
+    def slow(self, pace: Any, neighbours: Neighbours) -> None:
+        """Tell the kernel's pace of every option, also of those to come."""
+        self._pace, self._neighbours = pace, neighbours
+        for (_, _, nodes, _), kind in self._kinds.items():
+            self._tell_pace(kind, nodes)
+
+    def _tell_pace(self, kind: int, nodes: int) -> None:
+        option = self._options[kind]
+        if self._neighbours is not None:
+            racks = self._neighbours.fewest_racks(option, nodes)
+            cores = option.num_cpus * CORE_UNITS
+            self._pace.add_option(kind, option.num_gpus, cores, len(option.shape), racks)
 
     def option(self, kind: int) -> Option:
         """Return an option that a kind stands for."""
