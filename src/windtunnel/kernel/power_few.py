@@ -67,19 +67,34 @@ class PowerFew:
         self._how = with_capacity(self._how, capacity)
 
     @compiled
+    def gather(self) -> cython.void:
+        """Find the running jobs that have a choice: these are chosen for."""
+        self.count = 0
+        for at in range(self.groups.num_busy):
+            table = self.groups.busy[at]
+            job = self.groups.head[table] if self.choices.depth[table] > 1 else -1
+            while job >= 0:
+                self._insert(job)
+                job = self.groups.after[job]
+
+    @compiled
+    def _insert(self, job: cython.int) -> cython.void:
+        """Put a job among those that are chosen for, at its place in order of start."""
+        at: cython.int = self.count
+        while at > 0 and self.groups.stamp[self.job[at - 1]] > self.groups.stamp[job]:
+            self.job[at] = self.job[at - 1]
+            at -= 1
+        self.job[at] = job
+        self.count += 1
+
+    @compiled
     def run(self, budget: cython.longlong) -> cython.void:
-        """Choose for all running jobs that have a choice.
+        """Choose for those that `gather` has found.
 
         Args:
             budget: nanowatts that they may add together.
         """
-        at: cython.int = 0
-        job = self.groups.first_choosing
-        while job >= 0:
-            self.job[at] = job
-            job = self.groups.later[job]
-            at += 1
-        self.count = at
+        at: cython.int = self.count
         self._rest[at] = 0
         while at > 0:
             at -= 1

@@ -13,7 +13,7 @@ from windtunnel.kernel.power_choices import PowerChoices
 @cython.final
 @cython.cclass
 class PowerGroups:
-    """A list of running jobs for each table of options, and one of all that have a choice.
+    """A list of running jobs for each table of options.
 
     Args:
         choices: the tables.
@@ -30,27 +30,21 @@ class PowerGroups:
         busy: tables that have jobs.
         num_busy: how many.
         num_choosing: running jobs with several options.
-        first_choosing: the first of these; -1 = none.
-        later: the next one of these.
     """
 
     choices: PowerChoices
     num_busy: cython.int
     num_choosing: cython.int
-    first_choosing: cython.int
     table_of: cython.int[::1]
     stamp: cython.longlong[::1]
     after: cython.int[::1]
     before: cython.int[::1]
-    later: cython.int[::1]
     count: cython.int[::1]
     head: cython.int[::1]
     tail: cython.int[::1]
     busy: cython.int[::1]
 
-    _last_choosing: cython.int
     _capacity: cython.int
-    _earlier: cython.int[::1]
     _place: cython.int[::1]
 
     def __init__(self, choices: PowerChoices, jobs: int) -> None:
@@ -59,9 +53,6 @@ class PowerGroups:
         self.stamp = numpy.zeros(jobs, dtype=numpy.int64)
         self.after = numpy.zeros(jobs, dtype=numpy.int32)
         self.before = numpy.zeros(jobs, dtype=numpy.int32)
-        self.later = numpy.zeros(jobs, dtype=numpy.int32)
-        self._earlier = numpy.zeros(jobs, dtype=numpy.int32)
-        self.first_choosing = self._last_choosing = -1
         self.num_busy = self.num_choosing = self._capacity = 0
         self.count = self.head = self.tail = numpy.zeros(0, dtype=numpy.int32)
         self.busy = self._place = numpy.zeros(0, dtype=numpy.int32)
@@ -90,9 +81,7 @@ class PowerGroups:
             self.num_busy += 1
         self._link(job, table)
         self.count[table] += 1
-        if self.choices.depth[table] > 1:
-            self.num_choosing += 1
-            self._link_choosing(job)
+        self.num_choosing += self.choices.depth[table] > 1
 
     @compiled
     def _link(self, job: cython.int, table: cython.int) -> cython.void:
@@ -110,23 +99,6 @@ class PowerGroups:
             self.before[after] = job
         else:
             self.tail[table] = job
-
-    @compiled
-    def _link_choosing(self, job: cython.int) -> cython.void:
-        """Put a job into the list of those that have a choice."""
-        before: cython.int = self._last_choosing
-        while before >= 0 and self.stamp[before] > self.stamp[job]:
-            before = self._earlier[before]
-        after: cython.int = self.later[before] if before >= 0 else self.first_choosing
-        self._earlier[job], self.later[job] = before, after
-        if before >= 0:
-            self.later[before] = job
-        else:
-            self.first_choosing = job
-        if after >= 0:
-            self._earlier[after] = job
-        else:
-            self._last_choosing = job
 
     @compiled
     def leave(self, job: cython.int) -> cython.void:
@@ -148,14 +120,4 @@ class PowerGroups:
             moved = self.busy[self.num_busy]
             self.busy[self._place[table]] = moved
             self._place[moved] = self._place[table]
-        if self.choices.depth[table] > 1:
-            self.num_choosing -= 1
-            before, after = self._earlier[job], self.later[job]
-            if before >= 0:
-                self.later[before] = after
-            else:
-                self.first_choosing = after
-            if after >= 0:
-                self._earlier[after] = before
-            else:
-                self._last_choosing = before
+        self.num_choosing -= self.choices.depth[table] > 1

@@ -314,10 +314,9 @@ class PowerLevels:
     def _choose_few(self, budget: cython.longlong) -> cython.void:
         self._was_few = True
         fixed: cython.longlong = self._least_sum
-        job = self._groups.first_choosing
-        while job >= 0:
-            fixed -= self._draw_at_least(self._groups.table_of[job])
-            job = self._groups.later[job]
+        self._few.gather()
+        for at in range(self._few.count):
+            fixed -= self._draw_at_least(self._groups.table_of[self._few.job[at]])
         self._few.run(budget - fixed)
         for at in range(self._few.count):
             self._put(self._few.job[at], self._few.option[at])
@@ -333,10 +332,12 @@ class PowerLevels:
         self._steps.num_moved = 0
         if self._was_few:
             self._was_few = False
-            job = self._groups.first_choosing
-            while job >= 0:
-                self._put(job, self._option_of(job))
-                job = self._groups.later[job]
+            for at in range(self._groups.num_busy):
+                table = self._groups.busy[at]
+                job = self._groups.head[table] if self.choices.depth[table] > 1 else -1
+                while job >= 0:
+                    self._put(job, self._option_of(job))
+                    job = self._groups.after[job]
 
     # From Python, for tests and to look into a run.
 
