@@ -13,6 +13,7 @@ import numpy
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.power_budget import PowerBudget
 from windtunnel.kernel.raised import Raised
 
 
@@ -183,6 +184,11 @@ class Announced:
         while self.next_row < self.num_rows and self.row_time[self.next_row] <= now:
             self.cap_w = self.row_cap[self.next_row]
             self.next_row += 1
+
+    @compiled
+    def cap_now(self, budget: PowerBudget) -> cython.double:
+        """Return the cap that holds, W, as far as `pass_until` has come."""
+        return budget.cap_w if self.cap_w < 0.0 else self.cap_w
 
     @compiled
     def first_begin(self) -> cython.double:

@@ -127,8 +127,6 @@ class ConservativeRule(PreemptingRule):
         """Promise, and start what was promised for now."""
         changes: cython.longlong = self.free.changes
         head: cython.int = -1
-        if self.state.has_power:
-            self.search.know_cap()
         if self.preempts:
             self.plan.lift()
             head = self.preemption.walk(False)

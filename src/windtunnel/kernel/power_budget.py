@@ -40,8 +40,11 @@ class PowerBudget:
 
     @compiled
     def under(self, cap_w: cython.double) -> cython.longlong:
-        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
+        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now.
+
+        0 where the machines alone draw too much.
+        """
         if cap_w == ENDLESS:
             return BUDGET_NONE
         watts: cython.double = cap_w / self._pue * (1 + BUDGET_SLACK) - self._base_w
-        return cython.cast(cython.longlong, floor(watts * BUDGET_NANO))
+        return max(cython.cast(cython.longlong, floor(watts * BUDGET_NANO)), 0)

@@ -22,9 +22,6 @@ class PoweredSearch:
     Args:
         search: looks for places.
         admission: knows what jobs draw.
-
-    Attributes:
-        cap_w: the power cap that holds now, W; -1 = it is not known yet.
     """
 
     search: PromiseSearch
@@ -33,14 +30,12 @@ class PoweredSearch:
     profile: Profile
     admission: Admission
     announced: Announced
-    cap_w: cython.double
     found_draw: cython.longlong
 
     def __init__(self, search: PromiseSearch, admission: Admission) -> None:
         self.search, self.promises = search, search.promises
         self.state, self.profile = search.state, search.profile
         self.admission, self.announced = admission, admission.announced
-        self.cap_w = -1.0
 
     @compiled
     def promise(self, job: cython.int) -> cython.void:
@@ -95,27 +90,11 @@ class PoweredSearch:
         last: cython.double = self.profile.last_time()
         row: cython.int = self.announced.next_row
         row = self.announced.provide_row(row, last if last > start else start)
-        cap_w: cython.double = self.cap_w
+        cap_w: cython.double = self.announced.cap_now(self.state.budget)
         while row < self.announced.num_rows and self.announced.row_time[row] <= start:
             cap_w = self.announced.row_cap[row]
             row += 1
         return self._spare_until(self.profile.at_or_before(start), stop, cap_w, row)
-
-    @compiled
-    def know_cap(self) -> cython.void:
-        """See which cap holds now, though it may be that the source has yet to say so."""
-        row: cython.int = self.announced.provide_row(self.announced.next_row, self.state.now)
-        if self.cap_w < 0.0:
-            self.cap_w = self.state.budget.cap_w
-        while row < self.announced.num_rows and self.announced.row_time[row] <= self.state.now:
-            self.cap_w = self.announced.row_cap[row]
-            row += 1
-
-    @compiled
-    def _budget(self, cap_w: cython.double) -> cython.longlong:
-        """Return what jobs may add to the draw under a cap, nanowatts."""
-        budget: cython.longlong = self.state.budget.under(cap_w)
-        return budget if budget > 0 else 0
 
     @compiled
     def _spare_until(
@@ -131,7 +110,7 @@ class PoweredSearch:
             cap_w: the cap that holds when it starts, W.
             row: the first change of the cap behind that; those of the profile are looked up.
         """
-        spare: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
+        spare: cython.longlong = self.state.budget.under(cap_w) - self.profile.drawn[step]
         step = self.profile.after[step]
         while step >= 0 and self.profile.time[step] < stop:
             if self.profile.begins[step] > 0:
@@ -141,7 +120,7 @@ class PoweredSearch:
                 ):
                     cap_w = self.announced.row_cap[row]
                     row += 1
-                left: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
+                left: cython.longlong = self.state.budget.under(cap_w) - self.profile.drawn[step]
                 spare = left if left < spare else spare
             step = self.profile.after[step]
         return spare
@@ -156,7 +135,7 @@ class PoweredSearch:
         time: cython.double = self.profile.time[step]
         last: cython.double = self.profile.last_time()
         row: cython.int = self.announced.provide_row(self.announced.next_row, last)
-        cap_w: cython.double = self.cap_w
+        cap_w: cython.double = self.announced.cap_now(self.state.budget)
         self.search.look_for(job)
         while time < limit:
             if self._fits_powered(job, step, time, cap_w, row):
@@ -187,7 +166,7 @@ class PoweredSearch:
         row: cython.int,
     ) -> cython.bint:
         """Return whether a job fits, with its power, from a time within a step on."""
-        spare: cython.longlong = self._budget(cap_w) - self.profile.drawn[step]
+        spare: cython.longlong = self.state.budget.under(cap_w) - self.profile.drawn[step]
         if self.profile.total[step] < self.search.units:
             return False
         if self.state.power.choices.surely(job) > spare:

@@ -120,9 +120,7 @@ class Reservation:
         self.clear_until = self.announced.first_begin()
         self.block = self.index = self.woken = 0
         self.change, self.row = self.announced.next, self.announced.next_row
-        self.cap_w = self.announced.cap_w
-        if self.cap_w < 0.0:
-            self.cap_w = self.state.budget.cap_w
+        self.cap_w = self.announced.cap_now(self.state.budget)
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
         if self.preempts:
             self._release_below()
@@ -181,8 +179,7 @@ class Reservation:
         """Return the nanowatts that a job may add to the draw then."""
         if not self.state.has_power:
             return 0
-        budget: cython.longlong = self.state.budget.under(self.cap_w)
-        return (budget if budget > 0 else 0) - self.drawn
+        return self.state.budget.under(self.cap_w) - self.drawn
 
     @compiled
     def _takes_at(self, time: cython.double) -> cython.bint:
