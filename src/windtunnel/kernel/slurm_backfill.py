@@ -304,7 +304,7 @@ class SlurmBackfill(SlurmParts):
                 if first_end < 0:
                     first_end = (self.jobs.end[other] // BACKFILL_WINDOW + 1) * BACKFILL_WINDOW
                 last = other
-                self.future.give(self.stays, other)
+                self.future.turn(self.stays, other, -1)
                 group += 1
                 if group > BACKFILL_GROUP or at >= self.running.count:
                     break

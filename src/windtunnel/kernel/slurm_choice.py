@@ -33,7 +33,6 @@ class SlurmChoice:
         preferred: which of them come first among those of equal weight.
         chosen: which nodes the last `fit` chose.
         granted: processors on each of them.
-        num_chosen: how many there are.
     """
 
     jobs: SlurmJobs
@@ -44,7 +43,6 @@ class SlurmChoice:
     granted: cython.int[::1]
     given_gpus: cython.int[::1]
     avail: cython.int[::1]
-    num_chosen: cython.int
     least_loaded: cython.schar[::1]
     serial_at_end: cython.bint
     counts_memory: cython.bint
@@ -192,7 +190,6 @@ class SlurmChoice:
             self.chosen[node] = False
             self.granted[node] = 0
             self.given_gpus[node] = 0
-        self.num_chosen = 0
         self.rest_nodes = self.jobs.min_nodes[job]
         self.rest_most = self.jobs.max_nodes[job]
         self.rest_cpus = self.rest_max_cpus = self.jobs.cpus[job]
@@ -221,7 +218,6 @@ class SlurmChoice:
             cpus = max(cpus, 1)
         self.chosen[node] = True
         self.granted[node] = cpus
-        self.num_chosen += 1
         self.rest_nodes -= 1
         self.rest_most -= 1
         self.rest_cpus -= cpus

@@ -85,24 +85,14 @@ class SlurmNodes:
             self.users[node] = 0
 
     @compiled
-    def take(self, stays: SlurmStays, job: cython.int) -> cython.void:
-        """Take what a job has."""
+    def turn(self, stays: SlurmStays, job: cython.int, sign: cython.int) -> cython.void:
+        """Let a job have what its stay says (1), or no longer (-1)."""
         for at in range(stays.first[job], stays.first[job] + stays.length[job]):
             node = stays.node[at]
-            self.free[node] -= stays.cpus[at]
-            self.free_memory[node] -= stays.memory[at]
-            self.free_gpus[node] -= stays.gpus[at]
-            self.users[node] += 1
-
-    @compiled
-    def give(self, stays: SlurmStays, job: cython.int) -> cython.void:
-        """Give back what `take` took."""
-        for at in range(stays.first[job], stays.first[job] + stays.length[job]):
-            node = stays.node[at]
-            self.free[node] += stays.cpus[at]
-            self.free_memory[node] += stays.memory[at]
-            self.free_gpus[node] += stays.gpus[at]
-            self.users[node] -= 1
+            self.free[node] -= sign * stays.cpus[at]
+            self.free_memory[node] -= sign * stays.memory[at]
+            self.free_gpus[node] -= sign * stays.gpus[at]
+            self.users[node] += sign
 
 
 @cython.final

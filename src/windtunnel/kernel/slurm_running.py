@@ -66,7 +66,7 @@ class SlurmRunning:
         self.jobs.end[job] = start + self.jobs.limit[job]
         self.jobs.noticed[job] = self.jobs.is_ending[job] = False
         self.jobs.preempts_since[job] = -1
-        self.nodes.take(self.stays, job)
+        self.nodes.turn(self.stays, job, 1)
         self.limits.turn(self.stays, job, 1)
         self.licenses.turn(job, 1)
         if self.jobs.array[job] >= 0:
@@ -103,23 +103,26 @@ class SlurmRunning:
         """Let a job's script have ended: its nodes are completing until `leave`."""
         self.expect(job, end)
         self.jobs.is_ending[job] = True
-        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
-            self.nodes.completing[self.stays.node[at]] += 1
+        self._count_completing(job, 1)
 
     @compiled
     def leave(self, job: cython.int) -> cython.void:
         """Let a job have given back its nodes."""
         self._drop(job)
         self.jobs.status[job] = SLURM_OVER
-        self.nodes.give(self.stays, job)
+        self.nodes.turn(self.stays, job, -1)
         self.limits.turn(self.stays, job, -1)
         self.licenses.turn(job, -1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] -= 1
         if self.jobs.is_ending[job]:
-            for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
-                self.nodes.completing[self.stays.node[at]] -= 1
+            self._count_completing(job, -1)
             self.jobs.is_ending[job] = False
+
+    @compiled
+    def _count_completing(self, job: cython.int, sign: cython.int) -> cython.void:
+        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
+            self.nodes.completing[self.stays.node[at]] += sign
 
     @compiled
     def _drop(self, job: cython.int) -> cython.void:

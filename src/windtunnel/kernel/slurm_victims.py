@@ -161,7 +161,7 @@ class SlurmVictims:
     def without_all(self, nodes: SlurmNodes) -> cython.void:
         """Let a copy of the nodes' state be without all candidates, and mark who they are."""
         for at in range(self.count):
-            nodes.give(self.stays, self.listed[at])
+            nodes.turn(self.stays, self.listed[at], -1)
             self.is_listed[self.listed[at]] = True
 
     @compiled
@@ -183,7 +183,7 @@ class SlurmVictims:
             self.rest.copy_from(self.nodes)
             last = -1
             for at in range(self.count):
-                self.rest.give(self.stays, self.listed[at])
+                self.rest.turn(self.stays, self.listed[at], -1)
                 if self.choice.fit(self.rest, job, part):
                     last = at
                     break

@@ -86,7 +86,6 @@ class Meters:
         enforce = site.settings.enforce
         self.is_on = bool({"limits", "safe"} & enforce)
         self.qos = {qos.name: qos for qos in site.qos}
-        self.partitions = {partition.name: partition for partition in site.partitions}
         self.associations = {(a.account, a.user): a for a in site.associations}
         self.limits: list[list[int]] = []
         self.kinds: list[int] = []
