@@ -174,7 +174,7 @@ class QuotaWalk(Preemption):
                 job = self.lines.head(line)
                 waits = not self.ranks.comes_before(self.ranks.at_entry(), self.lines.key[job], job)
             job = self.lines.head(line) if waits else self.ranks.job[self.ranks.at_entry()]
-            needed = self._beyond_reserved(job)
+            needed = self._beyond_reserved(job, False)
             if self.state.has_power:
                 draw = self.state.power.floor[job]
                 if waits:
@@ -185,7 +185,7 @@ class QuotaWalk(Preemption):
             if needed <= quota and not lacks_power:
                 quota -= needed
                 power -= draw
-                self._use_reserved(job)
+                self._beyond_reserved(job, True)
                 if waits:
                     self.chosen.add(job)
                     self.lines.pop(line)
@@ -232,24 +232,19 @@ class QuotaWalk(Preemption):
         return found
 
     @compiled
-    def _beyond_reserved(self, job: cython.int) -> cython.longlong:
-        """Return the GPU units that a job needs besides what its reservations have left."""
-        needed: cython.longlong = self.state.units[job]
-        access: cython.int = self._access_of(job)
-        for group in range(1, self.groups + 1):
-            if self.announced.in_group[access, group]:
-                needed -= self.reserved[group]
-        return needed if needed > 0 else 0
+    def _beyond_reserved(self, job: cython.int, uses: cython.bint) -> cython.longlong:
+        """Return the GPU units that a job needs besides what its reservations have left.
 
-    @compiled
-    def _use_reserved(self, job: cython.int) -> cython.void:
-        """Let a chosen job use up what its reservations have left."""
+        Args:
+            job: which.
+            uses: it is chosen, and uses those up.
+        """
         needed: cython.longlong = self.state.units[job]
         access: cython.int = self._access_of(job)
         for group in range(1, self.groups + 1):
             if self.announced.in_group[access, group]:
-                used = self.reserved[group]
-                if used > needed:
-                    used = needed
-                self.reserved[group] -= used
+                used = min(self.reserved[group], needed)
                 needed -= used
+                if uses:
+                    self.reserved[group] -= used
+        return needed
