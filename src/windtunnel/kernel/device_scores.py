@@ -35,6 +35,7 @@ from windtunnel.kernel.device_scoring import (
 from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.device_state import DeviceState
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.rounding import half_even
 
 
 @compiled
@@ -133,11 +134,7 @@ def device_utilization_score(
         use = use / 2
     if scoring.scale > 1:
         return -device_floor(use * scoring.scale)
-    whole = device_floor(use)
-    rest = use - whole
-    if rest > 0.5 or (rest == 0.5 and whole & 1 != 0):  # half to even
-        whole += 1
-    return -whole
+    return -half_even(use)
 
 
 @compiled

@@ -24,7 +24,6 @@ class NodeSets:
         bits: the sets, one behind the other, (sets x words,).
     """
 
-    nodes: cython.int
     words: cython.int
     bits: cython.longlong[::1]
     _everywhere: object
@@ -32,7 +31,6 @@ class NodeSets:
 
     def __init__(self, num_nodes: Any) -> None:
         self._everywhere = (1 << num_nodes) - 1  # of an object: a C integer would overflow
-        self.nodes = num_nodes
         self.words = (num_nodes + 63) // 64
         self.bits = numpy.zeros(0, dtype=numpy.int64)
         self._places = {}

@@ -32,7 +32,6 @@ class NodeSteps:
     """
 
     nodes: cython.int
-    columns: cython.int
     stride: cython.int
     capacity: cython.longlong
     first: cython.longlong[::1]
@@ -41,7 +40,7 @@ class NodeSteps:
     value: cython.longlong[::1]
 
     def __init__(self, num_nodes: int, columns: int, sets: int) -> None:
-        self.nodes, self.columns, self.stride = num_nodes, columns, columns + sets
+        self.nodes, self.stride = num_nodes, columns + sets
         self.capacity = 16
         self.time = numpy.zeros(max(num_nodes, 1) * 16)
         self.value = numpy.zeros(max(num_nodes, 1) * 16 * self.stride, dtype=numpy.int64)
