@@ -68,8 +68,6 @@ class Reservation:
     room: JobList
     is_room: cython.char[::1]
     giving: JobList
-    block: cython.int
-    index: cython.int
     change: cython.int
     woken: cython.int
     row: cython.int
@@ -118,7 +116,8 @@ class Reservation:
         self.beside.copy_from(self.state.free)
         self.announced.pass_until(self.state.now, self.state.happened)
         self.clear_until = self.announced.first_begin()
-        self.block = self.index = self.woken = 0
+        self.woken = 0
+        self.state.expects.begin_walk(0.0)
         self.change, self.row = self.announced.next, self.announced.next_row
         self.cap_w = self.announced.cap_now(self.state.budget)
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
@@ -130,8 +129,8 @@ class Reservation:
     def _next_time(self) -> cython.double:
         """Return when anything is expected to happen next, s; inf = nothing is."""
         time: cython.double = ENDLESS
-        if self.block < self.state.expects.used:
-            time = self._expected(self.block, self.index)
+        if not self.state.expects.at_end():
+            time = self._expected(self.state.expects.at_entry())
         if self.change < self.announced.count and self.announced.time[self.change] < time:
             time = self.announced.time[self.change]
         if self.woken < self.announced.num_asleep:
@@ -148,15 +147,13 @@ class Reservation:
     def _pass_until(self, time: cython.double) -> cython.void:
         """Let all happen that is expected until a time."""
         while (
-            self.block < self.state.expects.used and self._expected(self.block, self.index) <= time
+            not self.state.expects.at_end()
+            and self._expected(self.state.expects.at_entry()) <= time
         ):
-            job = self.state.expects.job[self._entry(self.block, self.index)]
+            job = self.state.expects.job[self.state.expects.at_entry()]
             if not self.is_room[job]:
                 self._release(job)
-            self.index += 1
-            if self.index == self.state.expects.length[self.state.expects.block[self.block]]:
-                self.block += 1
-                self.index = 0
+            self.state.expects.step()
         while self.change < self.announced.count and self.announced.time[self.change] <= time:
             self.announced.happen(self.change, self.beside)
             self.change += 1
@@ -234,26 +231,20 @@ class Reservation:
                         self.beside.quotas.lift(job)
 
     @compiled
-    def _entry(self, block: cython.int, index: cython.int) -> cython.int:
-        return self.state.expects.block[block] * RANKED_CAPACITY + index
-
-    @compiled
-    def _expected(self, block: cython.int, index: cython.int) -> cython.double:
-        """Return when the job there is expected to end: now, if that is past."""
-        time: cython.double = self.state.expects.key[self._entry(block, index)]
+    def _expected(self, entry: cython.int) -> cython.double:
+        """Return when the job of an entry is expected to end: now, if that is past."""
+        time: cython.double = self.state.expects.key[entry]
         return time if time > self.state.now else self.state.now
 
     @compiled
     def _last_end(self) -> cython.double:
         """Return when the last running job is expected to end, s; of those above the head."""
-        block: cython.int = self.state.expects.used - 1
-        while block >= 0:
-            index = self.state.expects.length[self.state.expects.block[block]] - 1
-            while index >= 0:
-                if not self.is_room[self.state.expects.job[self._entry(block, index)]]:
-                    return self._expected(block, index)
-                index -= 1
-            block -= 1
+        for place in range(self.state.expects.used - 1, -1, -1):
+            number = self.state.expects.block[place]
+            for index in range(self.state.expects.length[number] - 1, -1, -1):
+                entry = number * RANKED_CAPACITY + index
+                if not self.is_room[self.state.expects.job[entry]]:
+                    return self._expected(entry)
         return self.state.now
 
     @compiled
