@@ -92,7 +92,6 @@ class Admission:
             start: s.
             spare: nanowatts that it may add to the draw.
         """
-        access: cython.int = self.state.access[job] if self.state.has_access else 0
         version: cython.longlong = free.version
         hidden: cython.int = 0
         opened: cython.bint
@@ -100,9 +99,10 @@ class Admission:
         self.kind = self.state.kind[job]
         free.draws = self.state.stays.count
         if self.plans and self.announced.next < self.announced.count:
+            access = self.state.access_of(job)
             hidden = self.announced.hide(free, access, start, self.stop_of(job, start))
             self.by_job = hidden > 0
-        opened = access > 0 and free.open_for(access)
+        opened = self.state.open_for(free, job)
         if self.state.has_quotas:
             found = self._fits_quota(free, job, spare)
         else:

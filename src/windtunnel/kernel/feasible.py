@@ -347,13 +347,12 @@ class Feasible(Preemption):
     def _is_place_free(self, job: cython.int) -> cython.bint:
         """Return whether the place that a stopped job had is free."""
         stay: cython.int = self.state.stay[job]
-        access: cython.int = self.state.access[job] if self.state.has_access else 0
         opened: cython.bint
         if self.state.has_power and self.state.power.floor[job] > self.spare:
             return False
         if self.state.has_quotas and not self.state.quotas.allows_again(job):
             return False
-        opened = access > 0 and self.free.open_for(access)
+        opened = self.state.open_for(self.free, job)
         found = self.free.is_free(
             self.state.held_kind[job], self.state.stays.pairs, self.state.stays.first[stay],
             self.state.stays.last(stay),
@@ -401,14 +400,14 @@ class Feasible(Preemption):
     @compiled
     def _is_beyond_all(self, job: cython.int) -> cython.bint:
         """Return whether a job asks for more than is free and held by all."""
-        if not self.sums_hold or (self.state.has_access and self.state.access[job] > 0):
+        if not self.sums_hold or self.state.access_of(job) > 0:
             return False
         return self.state.units[job] > self.free.total + self.ranks.units
 
     @compiled
     def _is_beyond_sums(self, job: cython.int) -> cython.bint:
         """Return whether a job asks for more than is free and held by those ranked below it."""
-        if not self.sums_hold or (self.state.has_access and self.state.access[job] > 0):
+        if not self.sums_hold or self.state.access_of(job) > 0:
             return False
         return self.state.units[job] > self.free.total + self.ranks.units - self.ranks.passed
 

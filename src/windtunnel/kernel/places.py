@@ -22,9 +22,7 @@ def fits_as(
 ) -> cython.bint:
     """Return whether a job fits a free state as a kind, with so many more nanowatts to draw."""
     found: cython.bint
-    opened: cython.bint = False
-    if state.has_access and state.access[job] > 0:
-        opened = free.open_for(state.access[job])
+    opened: cython.bint = state.open_for(free, job)
     free.draws = state.stays.count
     found = free.fit(kind)
     if opened:
@@ -160,9 +158,7 @@ class Search:
         """Return whether ``given`` is free for a job, well formed, and what the kind asks for."""
         found: cython.bint
         floor: cython.longlong
-        opened: cython.bint = False
-        if self.state.has_access and self.state.access[job] > 0:
-            opened = free.open_for(self.state.access[job])
+        opened: cython.bint = self.state.open_for(free, job)
         found = free.fits(kind, self.given)
         if opened:
             free.close()

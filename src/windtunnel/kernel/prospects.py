@@ -57,7 +57,7 @@ class Prospects:
         """Return whether counts of nodes are exact for a job."""
         if self.state.has_quotas and self.state.quotas.binds:
             return False  # which kind it is tried as depends on who is gone
-        if not self.has_nodes or (self.state.has_access and self.state.access[job] > 0):
+        if not self.has_nodes or self.state.access_of(job) > 0:
             return False
         return self.nodes.tells(self.state.kind[job])
 

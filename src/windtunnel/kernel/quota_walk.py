@@ -202,10 +202,6 @@ class QuotaWalk(Preemption):
                 self.ranks.step()
 
     @compiled
-    def _access_of(self, job: cython.int) -> cython.int:
-        return self.state.access[job] if self.state.has_access else 0
-
-    @compiled
     def _count_reserved(self) -> cython.longlong:
         """Count what each reservation has, free or held by its own jobs; return the sum."""
         job: cython.int = self.state.first_running
@@ -222,7 +218,7 @@ class QuotaWalk(Preemption):
                 self.state.stays.last(self.state.stay[job]),
             ):
                 group = self.free.holder(self.state.stays.pairs.node[pair])
-                if group > 0 and self.announced.in_group[self._access_of(job), group]:
+                if group > 0 and self.announced.in_group[self.state.access_of(job), group]:
                     self.reserved[group] += self.free.granted(
                         self.state.held_kind[job], self.state.stays.pairs.grant[pair]
                     )
@@ -240,7 +236,7 @@ class QuotaWalk(Preemption):
             uses: it is chosen, and uses those up.
         """
         needed: cython.longlong = self.state.units[job]
-        access: cython.int = self._access_of(job)
+        access: cython.int = self.state.access_of(job)
         for group in range(1, self.groups + 1):
             if self.announced.in_group[access, group]:
                 used = min(self.reserved[group], needed)

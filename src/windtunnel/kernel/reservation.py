@@ -341,10 +341,8 @@ class Reservation:
     @compiled
     def _is_beside(self, job: cython.int, kind: cython.int, place: Pairs) -> cython.bint:
         """Return whether a job's place is free at the shadow."""
-        fits: cython.bint
-        access: cython.int = self.state.access[job] if self.state.has_access else 0
-        opened: cython.bint = access > 0 and self.beside.open_for(access)
-        fits = self.beside.is_free(kind, place, 0, place.count)
+        opened: cython.bint = self.state.open_for(self.beside, job)
+        fits: cython.bint = self.beside.is_free(kind, place, 0, place.count)
         if opened:
             self.beside.close()
         return fits

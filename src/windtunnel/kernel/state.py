@@ -515,7 +515,18 @@ class State:
             self.stays.note_level(self.stay[job], self.now, self.power.level[job])
             self.pace.touch(job)
 
-    # Leave.
+    # Other free states, and what they show a job.
+
+    @compiled
+    def access_of(self, job: cython.int) -> cython.int:
+        """Return the number of a job's set of reservations; 0 = it may use none."""
+        return self.access[job] if self.has_access else 0
+
+    @compiled
+    def open_for(self, free: Free, job: cython.int) -> cython.bint:
+        """Show what is withheld for a job's reservations alone; return if anything is."""
+        access: cython.int = self.access_of(job)
+        return access > 0 and free.open_for(access)
 
     @compiled
     def give_place(self, free: Free, job: cython.int) -> cython.void:
@@ -565,6 +576,8 @@ class State:
         free.take(
             self.held_kind[job], self.stays.pairs, self.stays.first[stay], self.stays.last(stay)
         )
+
+    # Leave.
 
     @compiled
     def _leave(self, job: cython.int) -> cython.void:
