@@ -61,8 +61,8 @@ class StateTables:
         """Return what was recorded of decisions; see `Verdicts.columns`."""
         return self.state.verdicts.columns()
 
-    def queued_jobs(self) -> list:
-        """Return the jobs that wait, in the order in which they came to."""
+    def waiting_jobs(self) -> list:
+        """Return the jobs that wait; of runs whose nodes sleep, in the order in which they came."""
         waiting = numpy.flatnonzero(numpy.asarray(self.state.status) == STATE_WAITING)
         if self.state.counts_nodes:
             waiting = waiting[numpy.argsort(numpy.asarray(self.state.came)[waiting])]
@@ -125,10 +125,6 @@ class StateTables:
     def kind_of(self, job: int) -> int:
         """Return as what a running job was taken."""
         return self.state.held_kind[job]
-
-    def waiting_jobs(self) -> list:
-        """Return the jobs that wait, in order of arrival."""
-        return numpy.flatnonzero(numpy.asarray(self.state.status) == STATE_WAITING).tolist()
 
     def active_jobs(self, running: bool) -> numpy.ndarray:
         """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""

@@ -37,7 +37,7 @@ class OnKernel:
         self.tables = tables = run.tables
         state, sim = run.state, run.sim
         self.running_jobs, self.running_on = tables.running, tables.running_on
-        self.waiting_jobs, self.stay_of = tables.queued_jobs, tables.stay_number
+        self.waiting_jobs, self.stay_of = tables.waiting_jobs, tables.stay_number
         self.where, self.sharing = tables.where, tables.sharing
         self.attained, self.time_to_end = tables.attained, tables.time_to_end
         self.secured, self.saved_last = tables.secured, tables.saved_last
@@ -87,7 +87,7 @@ class OnKernel:
         shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
         hopeless: dict[int, int] = {}
-        for job in self.tables.queued_jobs():
+        for job in self.waiting_jobs():
             line = int(run.line_of[job])
             if line in hopeless:
                 continue
