@@ -600,9 +600,11 @@ class Simulation:
         """Let the run end before this instant, at which nothing happened to anybody."""
         self.state.now, self.time_capped = self.before, self.capped_before
 
-    def cut_at(self, until: float) -> None:
-        """Let things be as they are until the horizon, s."""
-        self._count_capped(until)
+    def close_at(self, until: float) -> None:
+        """Let things be as they are until the horizon, s, and book what running jobs have done."""
+        if until < ENDLESS:
+            self._count_capped(until)
+        self.state.close_at(until)
 
     def end_failed(self, job: int) -> None:
         """Let a job that waits nowhere be over: it failed."""

@@ -49,7 +49,7 @@ class Flying:
     """
 
     def __init__(self, run: KernelRun) -> None:
-        self.run, self.problem, self.state = run, run.problem, run.state
+        self.run, self.problem = run, run.problem
         self.driver = Driver(run) if run.decides else None
         self.rule = rule_of(run) if self.driver is None else self.driver.rule
         run.begin(self.rule)
@@ -97,9 +97,7 @@ class Flying:
 
     def _flight(self) -> Flight:
         """Return what happened, jobs that still run cut off at the horizon."""
-        if self.run.rules.until < math.inf:
-            self.sim.cut_at(self.run.rules.until)
-        self.state.close_at(self.run.rules.until)
+        self.sim.close_at(self.run.rules.until)
         columns = self.run.tables.columns()
         has_rates = self.driver is not None and self.driver.deciding.rates
         slowed = self.run.slowed or (self.run.plan is not None and has_rates)
