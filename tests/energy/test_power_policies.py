@@ -416,6 +416,20 @@ def test_who_is_shifted() -> None:
         wt.simulate(jobs, "pool:4", "fifo", shift={"rows": HOURLY})
 
 
+@pytest.mark.parametrize("shift", ["max_delay=5m", {"max_delay": "5m"}])
+@pytest.mark.parametrize("name", ["carbon", "tariff"])
+def test_shifts_go_by_the_carbon_or_tariff_of_the_site(
+    tmp_path: Path, shift: Any, name: str
+) -> None:
+    file = tmp_path / "series.csv"
+    file.write_text("time,value\n0,500\n200,100\n")
+    jobs = {"submit_time": [0, 0], "duration": [100, 100], "num_gpus": [4, 4]}
+    run = wt.simulate(jobs, "1x4", "fifo", shift=shift, **{name: str(file)})
+    assert run.table["start_time"].to_pylist() == [200, 300]
+    with pytest.raises(SpecError, match="needs a model of power"):
+        wt.simulate(jobs, "1x4", "fifo", **{name: str(file)})
+
+
 def test_shifted_jobs_spread_over_hours() -> None:
     jobs = {"submit_time": [0, 0, 0, 0], "duration": [HOUR] * 4, "num_gpus": [1, 1, 1, 2]}
     rows = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 200, 500, 500])]

@@ -31,7 +31,8 @@ ELSEWHERE = (
         "shockwave:… with compat=shockwave",
         "compat=morphling",
     ),
-    *("a cluster of several GPU types", "replay"),
+    *("a cluster of several GPU types", "replay", "jobs of priority 0 or less"),
+    *("failures and maintenance of nodes", "power.host_w"),
 )
 
 
@@ -133,6 +134,9 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
         and "default" not in cell.options["power"]["gpus"]
         and (cell.placement == NO_NODES or cell.policy not in SHOCKWAVE)  # of one GPU type
     ),
+    "failures and maintenance of nodes": lambda _: False,  # tests/sim/test_refused.py
+    "power.host_w": lambda _: False,  # ditto
+    "jobs of priority 0 or less": lambda _: False,  # ditto
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
     "placement=tree": _placed("tree"),

@@ -79,26 +79,9 @@ class FlightRequest:
         from windtunnel.study.resolving import resolved
 
         several = len(self.policies) > 1
-        asked = with_series(self.asked)
-        found = [resolved(asked.having(policy=one), several=several) for one in self.policies]
+        found = [resolved(self.asked.having(policy=one), several=several) for one in self.policies]
         check_labels(found)
         return found
-
-
-def with_series(asked: Conditions) -> Conditions:
-    """Return conditions whose shift goes by ``--carbon`` or ``--tariff`` where it names no series.
-
-    Raises:
-        SpecError: there is a series, and nothing to account for with it.
-    """
-    site, shift = asked.site, asked.scheduler.shift
-    series = {"--carbon": site.carbon, "--tariff": site.tariff}
-    chosen = {name: value for name, value in series.items() if value is not None}
-    if chosen and site.power is None and shift is None:
-        raise SpecError(next(iter(chosen)), "needs a model of power; add --power FILE.toml.")
-    if shift is None or shift.endswith(".toml") or "series=" in shift or not chosen:
-        return asked
-    return asked.having(shift=f"{shift},series={next(iter(chosen.values()))}")
 
 
 def is_typed(*names: str) -> bool:

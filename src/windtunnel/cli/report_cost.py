@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.cluster_energy import Accounting
-from windtunnel.cli.flying import with_series
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import one_of, option, trace_options
@@ -72,7 +71,7 @@ def cost(
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import observed_cluster, recorded_outcome
-    from windtunnel.study.resolving import resolved
+    from windtunnel.study.resolving import resolved, with_series
 
     _check_file(to)
     asked_prices = prices_of(price, prices)

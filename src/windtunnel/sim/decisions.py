@@ -335,7 +335,10 @@ class Decisions:
 
     def no_decisions(self, found: Any) -> PolicyError:
         """Return the error of a policy that returned something else than decisions."""
-        return self.impossible(f"decide returned {found!r}; expected to yield {DECISIONS}", None)
+        message = f"decide returned {found!r}; expected to yield {DECISIONS}"
+        if found is None:
+            message += ", or to return (): cluster.start has started nobody so far"
+        return self.impossible(message, None)
 
     def no_place(self, does: str, view: Any, demand: Any, free: Sequence[int]) -> PolicyError:
         """Return the error of a job that fits nowhere, with GPU units free by node."""

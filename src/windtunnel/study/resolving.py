@@ -77,6 +77,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         PolicyError: the object given is no policy.
         TraceError: a table of slow-downs cannot be read.
     """
+    conditions = with_series(conditions)
     scheduler, site = conditions.scheduler, conditions.site
     policy, cluster = with_slurm(site, resolve_policy(scheduler.policy))
     quotas = _quotas(site.quotas)
@@ -104,6 +105,29 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         quotas=quotas,
         **power,
     )
+
+
+def with_series(conditions: Conditions) -> Conditions:
+    """Return conditions whose shift goes by ``carbon`` or ``tariff`` where it names no series.
+
+    Raises:
+        SpecError: there is a series, and nothing to account for with it.
+    """
+    site, shift = conditions.site, conditions.scheduler.shift
+    given = {"--carbon": site.carbon, "--tariff": site.tariff}
+    series = {name: value for name, value in given.items() if value is not None}
+    if not series:
+        return conditions
+    name, value = next(iter(series.items()))
+    if site.power is None and shift is None:
+        raise SpecError(name, "needs a model of power; add --power FILE.toml.")
+    if not isinstance(value, str | int | float):
+        return conditions
+    if isinstance(shift, dict) and not {"series", "rows"} & shift.keys():
+        return conditions.having(shift={**shift, "series": value})
+    if not isinstance(shift, str) or shift.endswith(".toml") or "series=" in shift:
+        return conditions
+    return conditions.having(shift=f"{shift},series={value}")
 
 
 def _check_series(site: Site) -> None:

@@ -206,7 +206,12 @@ def _of_function(name: str, cost: Callable[[Jobs], np.ndarray], jobs: Jobs) -> n
         found = np.asarray(cost(jobs), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise SpecError(name, f"the function returned no numbers ({error}).") from error
-    if found.shape != (len(jobs),) or not (found >= 0).all() or np.isinf(found).any():
-        message = f"the function returned shape {found.shape}; expected seconds >= 0, one a job"
+    if found.shape != (len(jobs),):
+        message = f"the function returned shape {found.shape}; expected ({len(jobs)},), one a job."
+        raise SpecError(name, message)
+    wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
+    if len(wrong):
+        message = f"the function returned {found[wrong[0]]:g} for job "
+        message += f"{quote(jobs.job_id[wrong[0]])}; expected seconds >= 0."
         raise SpecError(name, message)
     return found
