@@ -95,4 +95,8 @@ def elastic_composed(seed: int) -> Composed:
     case.options["placement"] = pick.choice(PLACEMENTS)
     case.options["estimates"] = pick.choice((None, "perfect", "noise:sigma=1", "rolling"))
     case.seed, case.cluster, case.policy = seed, CLUSTER, pick.choice(POLICIES)
+    if "slowdown" in case.options:
+        case.options["slowdown"]["cpu"] = pick.choice((0.0, 0.25))
+    if "checkpoint" in case.options.get("disruptions", {}):
+        case.options["disruptions"]["checkpoint"]["startup_cost"] = pick.choice((0.0, 2.0))
     return case

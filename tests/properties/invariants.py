@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from admitted import kueue_quotas_are_kept, slurm_limits_are_kept
-from rates import Account, Rates, accounts
+from own_rates import OptionRates, option_speeds, option_terms, table_speeds, table_terms
+from rates import Account, Rates, Terms, accounts
 
 import windtunnel as wt
 from windtunnel.energy import PowerModel, Series, account
@@ -38,7 +39,8 @@ class Observed:
     Args:
         out: the outcome.
         options: what `windtunnel.simulate` was given.
-        own_rates: the policy gives its jobs rates, sizes or costs of its own.
+        own_rates: the policy gives its jobs rates or costs that nothing but itself tells; elastic
+            jobs' are told by their options, those in Gavel's rounds by the throughputs.
         quotas: of its virtual clusters, as a run is given them; None = none.
         site: what says which limits there are, of policy ``slurm`` or ``kueue``; None = neither.
 
@@ -78,6 +80,41 @@ class Observed:
         if "restore_time" in self.out.jobs.column_names:
             total += np.nan_to_num(np.array(self.column("restore_time"), dtype=float))
         return total
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether jobs run in options."""
+        return self.flight.stretches is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether jobs may run beside others, at rates that only their policy tells."""
+        return self.flight.gpu_time is not None
+
+    def rates(self) -> Rates:
+        """Return the rates that where jobs are gives them."""
+        model = wt.Slowdown.from_mapping(self.options.get("slowdown") or {})
+        return OptionRates(self.out, model) if self.is_elastic else Rates(self.out, model)
+
+    def terms(self, rates: Rates) -> list[Terms]:
+        """Return what each job has to do and to pay."""
+        if self.is_elastic:
+            return option_terms(self.out, self.options)
+        costs = self.costs().tolist()
+        if table := self.options.get("throughputs"):
+            return table_terms(rates, table, costs)
+        return [
+            Terms(float(work or 0), cost)
+            for work, cost in zip(self.column("duration"), costs, strict=True)
+        ]
+
+    def speeds(self, rates: Rates) -> list[float]:
+        """Return the speed that its policy gave each stay; 1 is what its work is counted at."""
+        if self.is_elastic:
+            return option_speeds(self.out)
+        if table := self.options.get("throughputs"):
+            return table_speeds(rates, table)
+        return [1.0] * len(self.stays)
 
 
 class _Rows:
@@ -281,10 +318,10 @@ def _time_adds_up(run: Observed) -> None:
         kept = flight.preemptions == 0
         np.testing.assert_allclose(lost[kept], parts.lost_time[kept], atol=NEAR)
         assert (lost <= parts.lost_time + NEAR).all()
-    elif run.own_rates and flight.slowdown_time is None:
+    elif flight.slowdown_time is None and (run.own_rates or run.is_shared):
         return
-    if run.own_rates and flight.stretches is not None:
-        return  # a job's work is iterations
+    if run.is_elastic or run.options.get("throughputs") is not None:
+        return  # a job's work is iterations, or steps
     paid = np.zeros(len(flight.start))
     for stay, seconds in zip(run.stays, _paid(run), strict=True):
         paid[stay["row"]] += seconds
@@ -297,33 +334,61 @@ def _time_adds_up(run: Observed) -> None:
 
 def _work_is_the_integral_of_rates(run: Observed) -> None:
     """What each job did with its time is what its rates, from where it was, make of it."""
-    flight, disruptions = run.flight, run.options.get("disruptions", {})
-    # When a node becomes slow, or errs unseen, no record tells.
-    unseen = any({"speed", "found_after"} & set(of) for of in disruptions.get("failure_models", []))
-    if run.own_rates or unseen or flight.gpu_time is not None:
+    if not _is_told(run):
         return
-    stops: list[tuple[int, float, float]] = []
-    if flight.interruptions is not None:
-        of = flight.interruptions
-        columns = (of.stop_row, of.stop_time, of.stop_lost)
-        stops = list(zip(*(column.tolist() for column in columns), strict=True))
-    model = wt.Slowdown.from_mapping(run.options.get("slowdown") or {})
-    speeds = {stay["number"]: _levels(run, stay) for stay in run.stays}
-    costs = run.costs().tolist()
-    found = accounts(Rates(run.out, model), speeds, costs, disruptions, stops)
-    duration = run.column("duration")
+    flight, disruptions = run.flight, run.options.get("disruptions", {})
+    rates = run.rates()
+    terms, own_speeds = run.terms(rates), run.speeds(rates)
+    speeds = {
+        stay["number"]: [(begin, end, level * own) for begin, end, level in _levels(run, stay)]
+        for stay, own in zip(run.stays, own_speeds, strict=True)
+    }
+    found = accounts(rates, speeds, terms, disruptions, _stops(run))
     loses = isinstance(run.site, SlurmSite) and run.site.settings.preempt
     for row, own in found.items():
         if loses and flight.preemptions[row]:
             continue  # who is requeued begins anew, who waits for cheaper times does not
+        work = terms[row].work
         if run.status[row] == "finished":
-            assert own.useful == pytest.approx(duration[row], abs=NEAR)
+            assert own.useful == pytest.approx(work, abs=NEAR)
         else:
-            assert own.useful <= duration[row] + NEAR
+            assert own.useful <= work + NEAR
         if flight.slowdown_time is not None:
             assert own.slowed == pytest.approx(flight.slowdown_time[row], abs=NEAR)
         if flight.interruptions is not None:
             _is_booked(flight.interruptions, row, own)
+        if run.is_elastic:
+            _iterations_are_told(run, row, own)
+
+
+def _is_told(run: Observed) -> bool:
+    """Return whether a run tells how fast all its jobs were."""
+    # When a node becomes slow, or errs unseen, no record tells; nor when a mate comes or goes.
+    of_nodes = run.options.get("disruptions", {}).get("failure_models", [])
+    if any({"speed", "found_after"} & set(of) for of in of_nodes):
+        return False
+    # A pool does not tell which type a job was given.
+    types = len(run.out.cluster.gpu_types)
+    hides_types = run.as_pool and types > 1 and run.options.get("throughputs") is not None
+    return not (run.own_rates or run.is_shared or hides_types)
+
+
+def _stops(run: Observed) -> list[tuple[int, float, float]]:
+    """Return row, time and lost work of each stop by an outage or a failure, in order."""
+    of = run.flight.interruptions
+    if of is None:
+        return []
+    columns = (of.stop_row, of.stop_time, of.stop_lost)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _iterations_are_told(run: Observed, row: int, own: Account) -> None:
+    """Check what an elastic run tells of a job's iterations and launches."""
+    told = run.flight.stretches
+    iterations = own.useful * told.promise[row]
+    assert iterations == pytest.approx(told.iterations_done[row], abs=NEAR)
+    launches = told.penalty_time[run.flight.segment_job == row].sum()
+    assert own.overhead - own.checkpoints == pytest.approx(launches, abs=NEAR)
 
 
 def _is_booked(booked: Any, row: int, own: Account) -> None:

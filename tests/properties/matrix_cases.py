@@ -657,11 +657,12 @@ def observed(cell: Cell, out: wt.Outcome) -> Observed:
         site = SLURM_SITES[cell.policy]()
     elif cell.policy in KUEUES:
         site = manifests_of_quotas(**KUEUES[cell.policy])
-    gives_rates = cell.policy.startswith("gavel:") or cell.policy == "decoupled-evaluation"
+    # Gavel's mechanisms of their own are not on the engines.
+    gives_rates = "mechanism=" in cell.policy or cell.policy == "decoupled-evaluation"
     return Observed(
         out,
         cell.options,
-        own_rates=cell.kind.elastic or gives_rates,
+        own_rates=gives_rates,
         quotas=cell.options.get("quotas", QUOTAS if cell.policy in BOOKS else None),
         site=site,
     )

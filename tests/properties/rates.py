@@ -64,9 +64,7 @@ class Rates:
         nodes, job = stay["nodes"], self.jobs[stay["row"]]
         if len(nodes) < 2:
             return 1.0
-        if stay["row"] not in self.fewest:
-            self.fewest[stay["row"]] = self._fewest(job)
-        fewest_nodes, fewest_racks = self.fewest[stay["row"]]
+        fewest_nodes, fewest_racks = self._needs(stay)
         rate = 1.0
         if len(nodes) > fewest_nodes:
             table = {(f.job_type, f.num_gpus): f.factor for f in self.model.spread_by}
@@ -75,23 +73,38 @@ class Rates:
             rate *= self.model.rack
         return rate
 
+    def _needs(self, stay: Mapping[str, Any]) -> tuple[int, int]:
+        """Return over how many nodes, and racks, a stay goes at least."""
+        row = stay["row"]
+        if row not in self.fewest:
+            self.fewest[row] = self._fewest(self.jobs[row])
+        return self.fewest[row]
+
     def _fewest(self, job: Mapping[str, Any]) -> tuple[int, int]:
         """Return the nodes, and racks, of a job's tightest layout on the empty cluster."""
         tasks = _tasks(job)
         of_nodes = [self._most_tasks(job, kind) for kind in self.kinds]
+        return count_of(of_nodes, tasks), count_of(self.by_rack(of_nodes), tasks)
+
+    def by_rack(self, of_nodes: Sequence[int]) -> list[int]:
+        """Return the sum of each rack of what there is of nodes; without racks, the sum of all."""
         of_racks: dict[Any, int] = {}
         for node, held in enumerate(of_nodes):
             rack = self.racks[node] if self.racks else 0
             of_racks[rack] = of_racks.get(rack, 0) + held
-        return count_of(of_nodes, tasks), count_of(list(of_racks.values()), tasks)
+        return list(of_racks.values())
+
+    def may_use(self, job: Mapping[str, Any], kind: wt.NodeType) -> bool:
+        """Return whether a job accepts the GPUs of such a node."""
+        accepted = {part.strip() for part in (job["gpu_type"] or "").split("|")} - {""}
+        if self.binds is not None:
+            accepted &= self.binds
+        return not (accepted and job["num_gpus"]) or kind.gpu_type in accepted
 
     def _most_tasks(self, job: Mapping[str, Any], kind: wt.NodeType) -> int:
         """Count how many of the job's tasks fit one such node, adding them one by one."""
         tasks = _tasks(job)
-        accepted = {part.strip() for part in (job["gpu_type"] or "").split("|")} - {""}
-        if self.binds is not None:
-            accepted &= self.binds
-        if accepted and job["num_gpus"] and kind.gpu_type not in accepted:
+        if not self.may_use(job, kind):
             return 0
         each = {name: (job[name] or 0) / tasks for name in ("num_gpus", "num_cpus", "mem_gib")}
         share = round(each["num_gpus"] * 1000)
@@ -236,6 +249,21 @@ class Account:
     slowed: float = 0.0
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a job has to do, and what it pays before it does, s.
+
+    Attributes:
+        work: in seconds at rate 1.
+        resume: what going on after a preemption takes.
+        launch: what each of its stays begins with besides.
+    """
+
+    work: float
+    resume: float = 0.0
+    launch: float = 0.0
+
+
 class OneStay:
     """A stay of a job, followed piece by piece; a checkpoint is due after each interval of work.
 
@@ -297,7 +325,7 @@ class OneStay:
 def accounts(
     rates: Rates,
     speeds: Mapping[int, Sequence[tuple[float, float, float]]],
-    costs: Sequence[float],
+    terms: Sequence[Terms],
     disruptions: Mapping[str, Any],
     stops: Sequence[tuple[int, float, float]],
 ) -> dict[int, Account]:
@@ -305,8 +333,9 @@ def accounts(
 
     Args:
         rates: the run's.
-        speeds: of stays under limits of power: (begin, end, speed) of each piece; others go at 1.
-        costs: what going on after a preemption takes each job, s.
+        speeds: of stays under limits of power, or at a pace of their own: (begin, end, speed) of
+            each piece; others go at 1.
+        terms: of each job.
         disruptions: what was described of them.
         stops: row, time (s) and lost work (s) of each stop by an outage or a failure, in order.
     """
@@ -318,7 +347,7 @@ def accounts(
         if held["on_start"] == "checkpoint"
     }
     pieces = _pieces(rates, speeds)
-    left = {row: float(job["duration"] or 0) for row, job in enumerate(rates.jobs)}
+    left = {row: job.work for row, job in enumerate(terms)}
     found: dict[int, Account] = {}
     next_pays: dict[int, float] = {}
     booked: dict[tuple[int, float], list[float]] = {}
@@ -329,14 +358,14 @@ def accounts(
         row = stay["row"]
         own = found.setdefault(row, Account())
         at = OneStay(
-            next_pays.get(row, saved.get("startup_cost", 0.0)),
+            terms[row].launch + next_pays.get(row, saved.get("startup_cost", 0.0)),
             left[row],
             saved.get("interval", math.inf),
             saved.get("cost", 0.0),
         )
         for seconds, rate in pieces[number]:
             at.go(seconds, rate)
-        next_pays[row], lost = costs[row], 0.0
+        next_pays[row], lost = terms[row].resume, 0.0
         if stops_here := booked.get((row, stay["end"])):
             is_drain = stay["end"] in drains and stops_here[0] == 0
             undone = 0.0 if is_drain else at.lost(stops_here[0])

@@ -8,7 +8,7 @@ import pytest
 from flight_cases import Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rates import Account, Rates, accounts
+from rates import Account, Rates, Terms, accounts
 from slowed_cases import fitting, models, with_racks
 
 import windtunnel as wt
@@ -54,8 +54,9 @@ def test_work_done_is_the_integral_of_the_rate(
         restore_time=case.restore_time, until=case.until, oversize="reject", incomplete="reject",
         slowdown=model,
     )  # fmt: skip
-    costs = [case.save_time + case.restore_time] * len(out.jobs)
-    found = accounts(Rates(out, model), {}, costs, {}, [])
+    cost = case.save_time + case.restore_time
+    terms = [Terms(float(work or 0), cost) for work in out.jobs["duration"].to_pylist()]
+    found = accounts(Rates(out, model), {}, terms, {}, [])
     for row, job in enumerate(out.table.to_pylist()):
         own = found.get(row, Account())
         duration = case.jobs["duration"][row]
