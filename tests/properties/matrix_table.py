@@ -32,7 +32,7 @@ ELSEWHERE = (
         "compat=morphling",
     ),
     *("a cluster of several GPU types", "replay", "jobs of priority 0 or less"),
-    *("failures and maintenance of nodes", "power.host_w"),
+    *("failures and maintenance of nodes", "power.host_w with power_cap"),
 )
 
 
@@ -135,8 +135,9 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
         and (cell.placement == NO_NODES or cell.policy not in SHOCKWAVE)  # of one GPU type
     ),
     "failures and maintenance of nodes": lambda _: False,  # tests/sim/test_refused.py
-    "power.host_w": lambda _: False,  # ditto
+    "power.host_w with power_cap": lambda _: False,  # ditto
     "jobs of priority 0 or less": lambda _: False,  # ditto
+    "engine=compiled": lambda _: False,  # ditto
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
     "placement=tree": _placed("tree"),

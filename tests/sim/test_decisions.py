@@ -584,3 +584,10 @@ def test_a_place_that_was_asked_for_may_be_changed(engine: str) -> None:
     out = wt.simulate(jobs, "2x2", elsewhere, engine=engine)
     assert out.table["nodes"].to_pylist() == [[1], [1]]
     assert out.table["end_time"].to_pylist() == [10, 11]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_policy_that_returns_nothing_is_told_what_to_return(engine: str) -> None:
+    jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1]}
+    with pytest.raises(wt.PolicyError, match=r"decide returned None.*or to return \(\)"):
+        wt.simulate(jobs, "pool:1", lambda now, queue, cluster: None, engine=engine)

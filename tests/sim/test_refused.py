@@ -1,4 +1,4 @@
-"""Refusals of docs/reference/semantics.md that the matrix of the tests does not fly."""
+"""Refusals that the matrix of the tests does not fly: of docs/reference/semantics.md, of costs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,23 @@ NO_NODES = "a pool has no nodes"
         ),
         ("pool:8", "fifo", {"power": HOSTS, "power_cap": 5000}, NO_NODES),
         ("2x4", "gavel:fifo", {}, "take it as a weight"),
+        ("2x4", "gavel:fifo:mechanism=ideal", {"engine": "compiled"}, "engine"),
+        ("2x4", "gavel:fifo", {"compat": "gavel", "engine": "compiled"}, "engine"),
     ],
 )
 def test_the_table_says_so(cluster: str, policy: str, options: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError, match=why):
         wt.simulate(JOBS, cluster, policy, **options)
+
+
+@pytest.mark.parametrize(
+    ("costs", "why"),
+    [
+        ([1.0], r"shape \(1,\); expected \(2,\)"),
+        ([1.0, -1.0], "returned -1 for job '1'"),
+        ([float("nan"), 1.0], "returned nan for job '0'"),
+    ],
+)
+def test_costs_of_a_function_are_seconds(costs: list[float], why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        wt.simulate(JOBS, "2x4", "srtf", save_time=lambda jobs: costs)

@@ -61,6 +61,7 @@ _UNUSED_IN_LOOPS: dict[str, tuple[Any, ...]] = {
     "estimates": (None, "perfect"),
     "events": ("batch",),
     "decide_every": (None,),
+    "engine": ("auto", "reference"),
     "bind_types": (None,),
     "slowdown": (None,),
     "disruptions": (None,),

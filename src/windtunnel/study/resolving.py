@@ -114,13 +114,13 @@ def with_series(conditions: Conditions) -> Conditions:
         SpecError: there is a series, and nothing to account for with it.
     """
     site, shift = conditions.site, conditions.scheduler.shift
-    given = {"--carbon": site.carbon, "--tariff": site.tariff}
+    given = {"carbon": site.carbon, "tariff": site.tariff}
     series = {name: value for name, value in given.items() if value is not None}
     if not series:
         return conditions
     name, value = next(iter(series.items()))
     if site.power is None and shift is None:
-        raise SpecError(name, "needs a model of power; add --power FILE.toml.")
+        raise SpecError(name, "needs a model of power (power=, --power FILE.toml)")
     if not isinstance(value, str | int | float):
         return conditions
     if isinstance(shift, dict) and not {"series", "rows"} & shift.keys():
