@@ -181,9 +181,18 @@ class StateTables:
             return self.state.run_time(job), self.state.work_left(job)
         return self.state.run_time(job), self.state.left[job]
 
+    def work_left(self) -> dict:
+        """Return the work left of each active job now, s, by arrival number."""
+        return {job: self.attained(job)[1] for job in self.active_jobs(True).tolist()}
+
     def saved_last(self, job: int) -> bool:
         """Return whether any work of a job's last stay was saved."""
         return self.state.last_kept[job] > 0.0
+
+    @property
+    def num_stays(self) -> int:
+        """Stays that have begun so far."""
+        return self.state.stays.count
 
     @property
     def counts(self) -> tuple:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import PolicyError
 from windtunnel.sim.closing import ByRow, as_flight, losses
 from windtunnel.sim.deciding import Driver
+from windtunnel.sim.headway import Headway
 from windtunnel.sim.kernel_run import KernelRun
 from windtunnel.sim.on_kernel import KernelPower, OnKernel, outages_of
 from windtunnel.sim.progress import tell
@@ -46,6 +47,7 @@ class Flying:
         driver: what drives a policy that decides all by itself; None = the policy does not.
         outages, powered: sources of the run; None = it has none.
         sources: those that it has, in order.
+        headway: stops a policy under which no job gets on.
     """
 
     def __init__(self, run: KernelRun) -> None:
@@ -54,6 +56,7 @@ class Flying:
         self.rule = rule_of(run) if self.driver is None else self.driver.rule
         run.begin(self.rule)
         self.sim = run.sim
+        self.headway = Headway(run.policy, run.rules, run.tables.work_left)
         lent = OnKernel(run, self.rule)
         self.outages = None if run.plan is None else outages_of(lent, run.plan)
         self.powered = None if run.power is None else KernelPower(run.power, lent)
@@ -78,9 +81,11 @@ class Flying:
             return self._sources()
         elif why == DECIDE:
             assert self.driver is not None  # noqa: S101 - it asks nobody else
+            self.headway.decides(self.sim.now, self.run.tables.num_stays)
             self.driver.decide()
             return not self.run.is_stopped
         elif why == ROUND:
+            self.headway.decides(self.sim.now, self.run.tables.num_stays)
             self.run.tell()
             self.run.ask_again()
         elif why == AFTER:

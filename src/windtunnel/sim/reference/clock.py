@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
+from windtunnel.sim.headway import Headway
 
 if TYPE_CHECKING:
     from windtunnel.sim.reference.lent import Lent
@@ -35,11 +36,13 @@ class Clock:
     def __init__(self, state: Lent, rules: Rules) -> None:
         policy = state.policy
         self.state, self.every, self.interval = state, policy.every, rules.decide_every
-        in_rounds = policy.every is not None and policy.tier == 3  # noqa: PLR2004 - the tier's name
+        self._decides_itself = policy.tier == 3  # noqa: PLR2004 - the tier's name
+        in_rounds = policy.every is not None and self._decides_itself
         self.at_rounds_only = in_rounds and not policy.fills
         self.may_wait, self.patience = rules.may_wait(policy), rules.patience(policy)
         self.settles = rules.settles(policy)
         self.pending, self.points, self.gave_up = math.inf, 0, False
+        self._headway = Headway(policy, rules, state.work_left)
         self._rounds = self._starts = 0
         #: Instants in a row at which nobody ran or was started; of these, with nothing to come.
         self._idle, self._quiet = list[float](), list[float]()
@@ -65,6 +68,8 @@ class Clock:
         if self.every is None or self._rounds * self.every != now:
             return False
         self._rounds += 1
+        if not self._decides_itself:
+            self._headway.decides(now, len(self.state.stays))
         self.state.scheduler.rekey()
         return True
 
@@ -97,6 +102,8 @@ class Clock:
             return
         self.pending, self._has_rung = math.inf, False
         self.points += 1
+        if self._decides_itself:
+            self._headway.decides(now, len(self.state.stays))
         self.state.begin_decision()
         self.state.scheduler.decide()
         self.state.at_round = False

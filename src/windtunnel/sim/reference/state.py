@@ -259,6 +259,10 @@ class State(PlaceSearch):
             return self.run_before[job], self.left[job]
         return self.run_before[job] + self.now - stay.start, stay.at(self.now).left
 
+    def work_left(self) -> dict[int, float]:
+        """Return the work left of each active job now, s."""
+        return {job: self.attained(job)[1] for job in (*self.waiting, *self.running)}
+
     def time_left(self, job: int) -> float:
         """Return how long an active job still needs its GPUs at full speed, s.
 
