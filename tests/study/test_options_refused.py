@@ -67,6 +67,31 @@ def test_morphlings_simulator_has_options_of_its_own_alone(option: str, value: A
         wt.simulate(jobs, "1x8", "morphling", compat="morphling", **{option: value})
 
 
-def test_estimates_that_nothing_plans_with_are_noted() -> None:
-    out = wt.simulate(JOBS, "2x4", "fifo", estimates="perfect")
-    assert any("Nothing plans with estimates" in note for note in out.notes)
+@pytest.mark.parametrize(
+    ("policy", "cluster", "option", "value", "is_used"),
+    [
+        ("fifo", "2x4", "estimates", "perfect", False),
+        ("easy", "2x4", "estimates", "perfect", True),
+        ("fifo", "2x4", "save_time", 30, False),
+        ("fifo", "2x4", "restore_time", "1=7/9=60", False),
+        ("srtf", "2x4", "save_time", 30, True),
+        ("fifo", "2x4", "preemption", "quota_walk", False),
+        ("srtf", "2x4", "preemption", "quota_walk", True),
+        ("fifo", "pool:8", "sharing", "devices", False),
+        ("fifo", "2x4", "sharing", "devices", True),
+        ("fifo", "2x4", "bind_types", "none", False),
+    ],
+)
+def test_what_is_asked_for_and_makes_no_difference_is_noted(
+    policy: str, cluster: str, option: str, value: Any, *, is_used: bool
+) -> None:
+    jobs = JOBS | {"estimate": JOBS["duration"]}
+    out = wt.simulate(jobs, cluster, policy, **{option: value})
+    noted = [note for note in out.notes if "made no difference" in note]
+    assert len(noted) == (0 if is_used else 1)
+    assert is_used or out.table.equals(wt.simulate(jobs, cluster, policy).table)
+
+
+def test_costs_count_where_failures_stop_jobs() -> None:
+    out = wt.simulate(JOBS, "2x4", "fifo", save_time=30, disruptions="mtbf:1000d/mttr:1h")
+    assert not [note for note in out.notes if "no difference" in note]

@@ -164,7 +164,7 @@ def acceptable(
     sets = binding_sets(texts, cluster, bind_types)
     constrained = len(jobs) - jobs.table["gpu_type"].null_count
     if not cluster.gpu_types or not constrained:
-        if bind_types:
+        if bind_types is not None:
             why = "no job names a GPU type" if cluster.gpu_types else "the cluster has none to name"
             notes.append(f"bind_types (--bind-types) made no difference: {why}.")
         if constrained:

@@ -17,6 +17,7 @@ from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import cost_note, costs_of, unused_costs
 from windtunnel.study.run_options import asks_of, rules_of
 from windtunnel.study.too_many import check_recurrences
+from windtunnel.study.unused import unused
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.problem import Problem
     from windtunnel.site.conditions import Conditions
-    from windtunnel.study.predictions import RunPredictions
     from windtunnel.study.run_options import RunRules
 
 
@@ -85,7 +85,7 @@ def fly_rigid(
         settings["order_by"] = predicted.order_by
     notes = [*problem.notes, *flown.notes, *predicted.notes, *notes]
     notes += unused_costs(conditions.scheduler, problem.jobs)
-    notes += _unused_estimates(asked, rules, predicted)
+    notes += unused(asked, policy, rules, predicted)
     reasons = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
     notes += left_waiting(flight, rules.until, flown, reasons)
     if not flown.loses:
@@ -125,14 +125,6 @@ def _problem_of(
         problem = problem.without(refused)
         flown = policy_of_run(policy, problem)
     return problem, flown
-
-
-def _unused_estimates(asked: Conditions, rules: RunRules, predicted: RunPredictions) -> list[str]:
-    """Return a note where estimates were asked for and nothing goes by any."""
-    estimates = asked.scheduler.estimates
-    if estimates is None or rules.estimates is not None or predicted.order_by:
-        return []
-    return [f"Nothing plans with estimates here: {estimates!r} made no difference."]
 
 
 def _own_settings(
