@@ -54,7 +54,6 @@ class Deciding:
     queue: object
     cluster: object
     is_elastic: cython.bint
-    may_wait: cython.bint
     starts: cython.bint
     has_rates: cython.bint
     shared: list
@@ -69,7 +68,6 @@ class Deciding:
         self.state, self.asked, self.search = state, asked, search
         self.lines, self.views = state.lines, asked.views
         self.driver, self.policy = driver, driver.policy
-        self.may_wait = driver.may_wait
         self.is_elastic = driver.works is not None
         self.options = [None] * state.num_jobs if self.is_elastic else []
         self.stay_options = []

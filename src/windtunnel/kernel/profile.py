@@ -59,7 +59,6 @@ class Profile:
     nodes: cython.int
     sets: cython.int
     head: cython.int
-    num_steps: cython.int
     capacity: cython.int
     spare: cython.int
     time: cython.double[::1]
@@ -108,7 +107,6 @@ class Profile:
         self.spare = -1
         capacity, self.capacity = max(self.capacity, PROFILE_CAPACITY), 0
         self._grow(capacity)
-        self.num_steps = 0
 
     def _grow(self, capacity: int) -> None:
         kept = self.capacity
@@ -135,7 +133,6 @@ class Profile:
                 self._grow(2 * self.capacity)
         slot: cython.int = self.spare
         self.spare = self.after[slot]
-        self.num_steps += 1
         return slot
 
     @compiled
@@ -280,7 +277,6 @@ class Profile:
     def _drop(self, slot: cython.int) -> cython.void:
         self.after[slot] = self.spare
         self.spare = slot
-        self.num_steps -= 1
 
     @compiled
     def forget(self, now: cython.double) -> cython.void:
