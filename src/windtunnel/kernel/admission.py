@@ -75,10 +75,10 @@ class Admission:
         if self.state.status[job] == STATE_RUNNING:
             if self.state.resumes:
                 start = start + self.state.resume_cost[job]
-            return start + self.state.time_expected(job, self.state.work_left(job))
+            return start + self.state.expected.span(job, self.state.work_left(job))
         if self.state.resumes:
             start = start + self.state.start_overhead[job]
-        return start + self.state.time_expected(job, self.state.left[job])
+        return start + self.state.expected.span(job, self.state.left[job])
 
     @compiled
     def fit_in(

@@ -295,7 +295,7 @@ class ConservativeRule(PreemptingRule):
         self.unpromised.begin()
         while self.unpromised.goes_on():
             job = self.unpromised.pass_first()
-            self.promises.span[job] = self.state.time_expected(job, self.state.left[job])
+            self.promises.span[job] = self.state.expected.span(job, self.state.left[job])
             self.search.promise(job)
             self.unpromised.note_promise(job)
 

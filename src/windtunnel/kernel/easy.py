@@ -300,4 +300,4 @@ class EasyRule(PreemptingRule):
             ):
                 job = self.lines.slab[cell]
                 if job != head:
-                    self.shortest.push(self.state.estimate[job], job, job)
+                    self.shortest.push(self.state.expected.estimate[job], job, job)

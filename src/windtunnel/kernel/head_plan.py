@@ -98,7 +98,7 @@ class HeadPlan:
             self.giving.add(other)
         if self.promises.is_promised(head):
             self.outlook.let_go(head)
-        self.promises.span[head] = self.state.time_expected(head, self.state.left[head])
+        self.promises.span[head] = self.state.expected.span(head, self.state.left[head])
         if self.state.has_power:
             self.promises.draw[head] = self.reservation.need
         self.promises.keep_place(head, self.reservation.held, 0, self.reservation.held.count)

@@ -304,7 +304,7 @@ class Simulation:
         while job >= 0:
             following = self.state.following[job]
             if self.state.end_of(job) == self.state.now and (
-                self.state.expected[job] <= self.state.now
+                self.state.expected.end[job] <= self.state.now
             ):
                 if job == first:
                     self.leads = True

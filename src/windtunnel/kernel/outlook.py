@@ -148,8 +148,8 @@ class Outlook:
         for at in range(self.running.count):
             job = self.running.job[at]
             if self.state.stay[job] == self.stay_of[job] and (
-                self.state.expected[job] != self.known_end[job]
-                or self.state.expected[job] <= self.state.now
+                self.state.expected.end[job] != self.known_end[job]
+                or self.state.expected.end[job] <= self.state.now
             ):
                 return True
         return False
@@ -161,8 +161,8 @@ class Outlook:
         while at < self.running.count:
             job = self.running.job[at]
             if self.state.stay[job] == self.stay_of[job]:
-                if self.state.expected[job] != self.known_end[job]:
-                    self._expect(job, self.state.expected[job])
+                if self.state.expected.end[job] != self.known_end[job]:
+                    self._expect(job, self.state.expected.end[job])
                 at += 1
                 continue
             self.running.count -= 1
@@ -210,7 +210,7 @@ class Outlook:
             job = self.state.stays.job[stay]
             if self.state.stay[job] != stay:
                 continue
-            self.promises.hold(job, self.state.expected[job], False)
+            self.promises.hold(job, self.state.expected.end[job], False)
             self.run(job)
             self.lose(job)
         self.seen_stays = self.state.stays.count
@@ -235,20 +235,22 @@ class Outlook:
         """Note that a job runs whose hold is entered."""
         self.running.add(job)
         self.stay_of[job] = self.state.stay[job]
-        self.known_end[job] = self.state.expected[job]
+        self.known_end[job] = self.state.expected.end[job]
 
     @compiled
     def _look_at_late(self) -> cython.void:
         """Let those who run on past their expected end hold their place until just after now."""
-        for place in range(self.state.expects.used):
-            for at in range(self.state.expects.length[self.state.expects.block[place]]):
-                entry = self.state.expects.block[place] * RANKED_CAPACITY + at
-                if self.state.expects.key[entry] > self.state.now:
+        for place in range(self.state.expected.ranked.used):
+            for at in range(
+                self.state.expected.ranked.length[self.state.expected.ranked.block[place]]
+            ):
+                entry = self.state.expected.ranked.block[place] * RANKED_CAPACITY + at
+                if self.state.expected.ranked.key[entry] > self.state.now:
                     return
-                job = self.state.expects.job[entry]
+                job = self.state.expected.ranked.job[entry]
                 self.is_late = True
                 if self.promises.stop[job] != nextafter(self.state.now, ENDLESS):
-                    self._expect(job, self.state.expected[job])
+                    self._expect(job, self.state.expected.end[job])
 
     @compiled
     def _look_at_due(self) -> cython.void:
@@ -327,8 +329,8 @@ class Outlook:
         )
         job = self.state.first_running
         while job >= 0:
-            self.is_late = self.is_late or self.state.expected[job] <= self.state.now
-            self.promises.hold(job, self.state.expected[job], True)
+            self.is_late = self.is_late or self.state.expected.end[job] <= self.state.now
+            self.promises.hold(job, self.state.expected.end[job], True)
             self.run(job)
             job = self.state.following[job]
         self.seen_stays = self.state.stays.count

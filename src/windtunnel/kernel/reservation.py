@@ -117,7 +117,7 @@ class Reservation:
         self.announced.pass_until(self.state.now, self.state.happened)
         self.clear_until = self.announced.first_begin()
         self.woken = 0
-        self.state.expects.begin_walk(0.0)
+        self.state.expected.ranked.begin_walk(0.0)
         self.change, self.row = self.announced.next, self.announced.next_row
         self.cap_w = self.announced.cap_now(self.state.budget)
         self.drawn = self.state.power.floor_sum if self.state.has_power else 0
@@ -129,8 +129,8 @@ class Reservation:
     def _next_time(self) -> cython.double:
         """Return when anything is expected to happen next, s; inf = nothing is."""
         time: cython.double = ENDLESS
-        if not self.state.expects.at_end():
-            time = self._expected(self.state.expects.at_entry())
+        if not self.state.expected.ranked.at_end():
+            time = self._expected(self.state.expected.ranked.at_entry())
         if self.change < self.announced.count and self.announced.time[self.change] < time:
             time = self.announced.time[self.change]
         if self.woken < self.announced.num_asleep:
@@ -147,13 +147,13 @@ class Reservation:
     def _pass_until(self, time: cython.double) -> cython.void:
         """Let all happen that is expected until a time."""
         while (
-            not self.state.expects.at_end()
-            and self._expected(self.state.expects.at_entry()) <= time
+            not self.state.expected.ranked.at_end()
+            and self._expected(self.state.expected.ranked.at_entry()) <= time
         ):
-            job = self.state.expects.job[self.state.expects.at_entry()]
+            job = self.state.expected.ranked.job[self.state.expected.ranked.at_entry()]
             if not self.is_room[job]:
                 self._release(job)
-            self.state.expects.step()
+            self.state.expected.ranked.step()
         while self.change < self.announced.count and self.announced.time[self.change] <= time:
             self.announced.happen(self.change, self.beside)
             self.change += 1
@@ -233,17 +233,17 @@ class Reservation:
     @compiled
     def _expected(self, entry: cython.int) -> cython.double:
         """Return when the job of an entry is expected to end: now, if that is past."""
-        time: cython.double = self.state.expects.key[entry]
+        time: cython.double = self.state.expected.ranked.key[entry]
         return time if time > self.state.now else self.state.now
 
     @compiled
     def _last_end(self) -> cython.double:
         """Return when the last running job is expected to end, s; of those above the head."""
-        for place in range(self.state.expects.used - 1, -1, -1):
-            number = self.state.expects.block[place]
-            for index in range(self.state.expects.length[number] - 1, -1, -1):
+        for place in range(self.state.expected.ranked.used - 1, -1, -1):
+            number = self.state.expected.ranked.block[place]
+            for index in range(self.state.expected.ranked.length[number] - 1, -1, -1):
                 entry = number * RANKED_CAPACITY + index
-                if not self.is_room[self.state.expects.job[entry]]:
+                if not self.is_room[self.state.expected.ranked.job[entry]]:
                     return self._expected(entry)
         return self.state.now
 
@@ -283,7 +283,7 @@ class Reservation:
         """Let running jobs stay, the highest rank first; under quotas those of others at turn 1."""
         for at in range(self.room.count - 1, -1, -1):
             job = self.room.job[at]
-            if self.state.expected[job] <= self.shadow:
+            if self.state.expected.end[job] <= self.shadow:
                 continue
             if self.state.has_quotas and turn == (
                 self.state.quotas.queues[job] == self.state.quotas.queues[self.head]

@@ -13,6 +13,7 @@ from cython.cimports.libc.math import floor
 
 from windtunnel.kernel.checkpoints import Checkpoints
 from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.expected_ends import ExpectedEnds
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.job_list import JobList
@@ -25,7 +26,6 @@ from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.power_budget import PowerBudget
 from windtunnel.kernel.power_levels import PowerLevels
 from windtunnel.kernel.quota_limits import QuotaLimits
-from windtunnel.kernel.ranked import Ranked
 from windtunnel.kernel.stays import StayLog
 from windtunnel.kernel.verdicts import Verdicts
 
@@ -58,7 +58,6 @@ class State:
     kind: cython.int[::1]
     access: cython.int[::1]
     units: cython.longlong[::1]
-    estimate: cython.double[::1]
     status: cython.char[::1]
     left: cython.double[::1]
     start_overhead: cython.double[::1]
@@ -72,7 +71,6 @@ class State:
     since: cython.double[::1]
     paid: cython.double[::1]
     stay_work: cython.double[::1]
-    expected: cython.double[::1]
     held_kind: cython.int[::1]
     mate: cython.int[::1]
     # Accounts of what became of the time on GPUs.
@@ -103,7 +101,7 @@ class State:
     free: Free
     lines: Lines
     ends: JobHeap
-    expects: Ranked
+    expected: ExpectedEnds
     pace: Pace
     power: PowerLevels
     budget = cython.declare(PowerBudget, visibility="readonly")
@@ -149,7 +147,6 @@ class State:
         self.kind, self.units = jobs.kind, jobs.units
         self.free = free
         self.ends = JobHeap(count)
-        self.expects = Ranked()
         self.stays = StayLog(count)
         self.status = numpy.full(most, STATE_NOT_SUBMITTED, dtype=numpy.int8)
         self.stay = numpy.full(most, -1, dtype=numpy.int32)
@@ -197,8 +194,7 @@ class State:
         self.has_books = self.books is not None
         self.has_access = jobs.access is not None
         self.access = numpy.zeros(1, dtype=numpy.int32) if jobs.access is None else jobs.access
-        self.estimate = jobs.estimate if self.plans else where(False)
-        self.expected = where(self.plans)
+        self.expected = ExpectedEnds(jobs, self.checkpoints, plans=self.plans, writes=self.writes)
         self.left = numpy.array(self.work) if self.keeps_left else self.work
         self.run_before = where(self.keeps_left)
         self.preemptions = numpy.zeros(count if self.keeps_left else 1, dtype=numpy.int32)
@@ -359,42 +355,7 @@ class State:
                 end = end + self.checkpoints.to_write(job, self.checkpoints.work[job])
         self.ends.push(end, stay, job)
         if self.plans:
-            self.expected[job] = self._expected_end(job, ready, left, rate)
-            self.expects.insert(self.expected[job], stay, job, self.units[job])
-
-    @compiled
-    def estimate_left(self, job: cython.int, left: cython.double) -> cython.double:
-        """Return what is left of a job's estimate with so much work left, s at full speed."""
-        known: cython.double = self.estimate[job] - (self.work[job] - left)
-        return known if known > 0.0 else 0.0
-
-    @compiled
-    def _expected_end(
-        self, job: cython.int, ready: cython.double, left: cython.double, rate: cython.double
-    ) -> cython.double:
-        """Return when a job is expected to end as a segment of it begins, s.
-
-        It writes the checkpoints that lie within what is left of its estimate.
-
-        Args:
-            job: it runs.
-            ready: when it gets on, s.
-            left: its work left.
-            rate: work a second.
-        """
-        ahead: cython.double = self.estimate_left(job, left)
-        if ahead == 0.0 or not self.writes:
-            return ready + ahead / rate
-        work: cython.double = self.estimate_left(job, self.checkpoints.work[job])
-        return ready + (ahead / rate + self.checkpoints.to_write(job, work))
-
-    @compiled
-    def time_expected(self, job: cython.int, left: cython.double) -> cython.double:
-        """Return how long a job that starts with so much work left is expected to run, s."""
-        left = self.estimate_left(job, left)
-        if self.writes:
-            return left + self.checkpoints.in_all(left) * self.checkpoints.cost
-        return left
+            self.expected.begin(job, stay, ready, left, rate)
 
     # Progress.
 
@@ -455,9 +416,8 @@ class State:
             end = end + self.checkpoints.to_write(job, self.checkpoints.work[job])
         self.ends.change(job, end)
         if self.plans:
-            self.expects.remove(self.expected[job], self.stay[job])
-            self.expected[job] = self._expected_end(job, ready, left, rate)
-            self.expects.insert(self.expected[job], self.stay[job], job, self.units[job])
+            self.expected.over(job, self.stay[job])
+            self.expected.begin(job, self.stay[job], ready, left, rate)
 
     @compiled
     def _book_slow(self, job: cython.int) -> cython.void:
@@ -598,7 +558,7 @@ class State:
         if self.has_hazards and self.hazards.at[job] >= 0:
             self.hazards.remove(job)
         if self.plans:
-            self.expects.remove(self.expected[job], stay)
+            self.expected.over(job, stay)
         if self.has_mates and self.mate[job] >= 0:
             self.mate[self.mate[job]] = -1
             self.mate[job] = -1
