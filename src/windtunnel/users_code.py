@@ -7,6 +7,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windtunnel.errors import WindtunnelError, quote
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,7 +19,21 @@ _OF_FUNCTIONS = frozenset({"rank", "key", "decide"})
 def raised_by_user(error: BaseException) -> str | None:
     """Say what of the user's own (``module:name``, a plug-in) raised an error; None = nothing."""
     where = _place(error)
-    return None if where is None else f"{where} raised {type(error).__name__} ({error})."
+    if where is None:
+        return None
+    when = "".join(f" {note}" for note in getattr(error, "__notes__", ()))
+    return f"{where} raised {type(error).__name__} ({error}).{when}"
+
+
+def note_instant(error: BaseException, policy: str, now: float, job: str | None = None) -> None:
+    """Let an error say that it is of a policy that was asked at ``now`` (s), about a job or not.
+
+    Errors of windtunnel's own say so already.
+    """
+    if isinstance(error, WindtunnelError):
+        return
+    about = "" if job is None else f" for the key of job {quote(job)}"
+    error.add_note(f"Policy {quote(policy)} was asked at t={now:.15g} s{about}.")
 
 
 def _place(error: BaseException) -> str | None:

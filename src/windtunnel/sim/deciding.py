@@ -19,6 +19,7 @@ from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.views import ElasticView
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.quota_books import QuotaBooks
+from windtunnel.users_code import note_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,10 +93,12 @@ class Driver(Decisions):
             PolicyError: a decision that is impossible; names the instant and the job.
         """
         self.forget_alarms(self.deciding.now)
-        if self.policy.fills and not self.run.sim.takes_round():
-            self.deciding.fill()
-        else:
-            self.deciding.decide()
+        fills = self.policy.fills and not self.run.sim.takes_round()
+        try:
+            (self.deciding.fill if fills else self.deciding.decide)()
+        except Exception as error:
+            note_instant(error, self.policy.label, self.deciding.now)
+            raise
         if self.alarms:
             self.run.sim.alarm = self.alarms[0]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from windtunnel.errors import PolicyError
 from windtunnel.sim.columns import real_numbers
+from windtunnel.users_code import note_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,11 @@ def key_of(policy: Policy, views: Any, job: int, now: float) -> float:
     if policy.takes_many:
         return float(keys_of(policy, views, np.array([job], dtype=np.int32), now)[0])
     view = views.view(job)
-    given = policy.key(view, now)
+    try:
+        given = policy.key(view, now)
+    except Exception as error:
+        note_instant(error, policy.label, now, view.job_id)
+        raise
     try:
         value = float(given) + 0.0
     except (TypeError, ValueError, OverflowError) as error:
@@ -121,7 +126,11 @@ def keys_of(policy: Policy, views: Any, numbers: np.ndarray, now: float) -> np.n
         keys = [key_of(policy, views, job, now) for job in numbers.tolist()]
         return np.array(keys, dtype=np.float64)
     jobs = JobsView(numbers, views.columns)
-    given: Any = policy.key(jobs, now)  # type: ignore[arg-type] # many jobs, as it asks for
+    try:
+        given: Any = policy.key(jobs, now)  # type: ignore[arg-type] # many jobs, as it asks for
+    except Exception as error:
+        note_instant(error, policy.label, now)
+        raise
     try:
         values = real_numbers(given)
     except (TypeError, ValueError, OverflowError) as error:

@@ -127,7 +127,8 @@ def test_a_policy_of_the_user_s_that_raises_is_named_as_the_fault(
     study = study_of(tmp_path, policies=["fifo", "raising:key"])
     found = run_study(study, tmp_path / "out", on=threads)
     assert [row["error"] for row in found.failures] == [
-        "raising.py, line 2, raised ValueError (no idea)."
+        "raising.py, line 2, raised ValueError (no idea). "
+        "Policy 'key' was asked at t=1 s for the key of job 'j15'."
     ]
 
 

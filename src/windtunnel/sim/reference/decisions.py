@@ -9,6 +9,7 @@ from windtunnel.cluster.parts import free_units
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.elastic.headroom import Headroom
+from windtunnel.users_code import note_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,10 +85,14 @@ class Deciding(Decisions):
 
         What has happened between two rounds stays to be seen at the next.
         """
-        if self.policy.fills and not self.state.at_round:
-            self._ask(self.policy.fill)
+        fills = self.policy.fills and not self.state.at_round
+        try:
+            self._ask(self.policy.fill if fills else self.policy.decide)
+        except Exception as error:
+            note_instant(error, self.policy.label, self.now)
+            raise
+        if fills:
             return
-        self._ask(self.policy.decide)
         for notes in (self.arrived, self.over, self.stopped, self.moved):
             notes.clear()
 
