@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.errors import quote
+
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
     from windtunnel.site.conditions import Conditions
@@ -22,7 +24,7 @@ def unused(
         rules: what the run went by.
         predicted: the estimates.
     """
-    scheduler, none = asked.scheduler, "made no difference."
+    scheduler, label, none = asked.scheduler, quote(policy.label), "made no difference."
     notes = []
     if scheduler.estimates is not None and rules.estimates is None and not predicted.order_by:
         notes.append(f"Nothing plans with estimates here: {scheduler.estimates!r} {none}")
@@ -30,11 +32,11 @@ def unused(
         notes.append(f"A pool has no GPUs that jobs could share: {scheduler.sharing!r} {none}")
     preempts = policy.preemptive or policy.tier == 3  # noqa: PLR2004 - the tier's name
     if scheduler.preemption == "quota_walk" and not policy.preemptive:
-        notes.append(f"The policy preempts nobody by rank: 'quota_walk' {none}")
+        notes.append(f"Policy {label} preempts nobody by rank: 'quota_walk' {none}")
     around = rules.around
     if not preempts and around.disruptions is None and around.governing is None:
         given = {"save_time": scheduler.save_time, "restore_time": scheduler.restore_time}
         costs = " and ".join(name for name, cost in given.items() if cost not in (None, 0))
         if costs:
-            notes.append(f"Nobody is stopped here: {costs} {none}")
+            notes.append(f"Policy {label} stops nobody: {costs} {none}")
     return notes
