@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import windtunnel as wt
@@ -105,6 +106,23 @@ def test_slices_stay_whole(engine: str, sharing: str | None) -> None:
     out = fly(jobs, engine, "5x4", placement="tree", topology="rack=2", sharing=sharing)
     assert stays(out)[0] == (0, 30, [0, 1])
     assert stays(out)[1][2] == [2, 3], "it waited, and begins at once in a whole rack"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_any_devices_of_the_other_node_will_do(engine: str, part: float) -> None:
+    """The gang had GPU 0 of node 1; of node 2 GPU 1 is free: it goes on there at once.
+
+    Before, the same GPUs had to be free, and it waited for node 1 to come back.
+    """
+    tasks = [3, 1, 1] if part == 1 else [5, 1, 1]
+    jobs = {"duration": [100, 100, 900], "num_gpus": [tasks[0] * part, 1, 0.75], "num_tasks": tasks}
+    failure = {"time": 30, "node": 1, "until": 90}
+    out = fly(jobs, engine, "3x2", sharing="devices",
+              disruptions={**FAILS, "node_failures": [failure]})  # fmt: skip
+    assert stays(out) == [(0, 30, [0, 1]), (30, 115, [0, 2])]
+    found = out.segments.filter(pc.equal(out.segments["row"], 0))["devices"].to_pylist()
+    assert found == [[[0, 1], [0]], [[0, 1], [1]]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.state import STATE_RUNNING, STATE_WAITING, State
@@ -125,6 +126,10 @@ class StateTables:
     def kind_of(self, job: int) -> int:
         """Return as what a running job was taken."""
         return self.state.held_kind[job]
+
+    def draw_for(self, free: Free) -> None:
+        """Let what is random in a free state go by the stays begun so far."""
+        free.draws = self.state.stays.count
 
     def active_jobs(self, running: bool) -> numpy.ndarray:
         """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""

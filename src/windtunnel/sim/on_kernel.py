@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.disruptions.source import Outages
+from windtunnel.sim.disruptions.spares import Without
 from windtunnel.sim.power.limits import levels_of
 from windtunnel.sim.power.sources import PowerSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.disruptions.plan import Plan
@@ -127,8 +128,8 @@ class OnKernel:
         """Return what all running jobs add to the draw at least, nanowatts."""
         return int(self.tables.power_state()[1]) if self.run.capped else 0
 
-    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
-        """Return the units free on a node without a job, and whether it could run elsewhere."""
+    def without(self, job: int) -> Without:
+        """Return what would be, were a running job gone."""
         tables, access = self.tables, self.run.access_of(job)
         free, kind, where = self.free.twin(), tables.kind_of(job), self.where(job)
         free.give_pairs(kind, where)
@@ -140,7 +141,12 @@ class OnKernel:
         def fits(where: Where) -> bool:
             return bool(free.fits_pairs(kind, where, access)) and bool(tables.affords(job, where))
 
-        return free.units_on, fits
+        def grants(node: int, tasks: int, first: int) -> Sequence[int] | None:
+            tables.draw_for(free)
+            found: Sequence[int] | None = free.grants_on(kind, node, tasks, first)
+            return found
+
+        return Without(free.units_on, grants, fits)
 
     # What is done.
 

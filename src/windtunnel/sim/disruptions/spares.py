@@ -10,7 +10,7 @@ lowest index. What the job asks of the levels is kept: a required domain, whole 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from windtunnel.cluster.topology.tree import HOST
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.spec import ClusterSpec
@@ -29,6 +29,22 @@ if TYPE_CHECKING:
     from windtunnel.sim.disruptions.places import Places
     from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.problem import Problem
+
+
+class Without(NamedTuple):
+    """What would be, were a running job gone.
+
+    Attributes:
+        units: the GPU units of a node that nobody would hold.
+        grants: what so many of its tasks would get on a node with devices, so many others being
+            elsewhere; None = they do not fit there.
+        fits: whether it could run elsewhere, as what it runs now: all is free, allowed and within
+            its power.
+    """
+
+    units: Callable[[int], int]
+    grants: Callable[[int, int, int], Sequence[int] | None]
+    fits: Callable[[Where], bool]
 
 
 class Spares:
@@ -87,23 +103,56 @@ class Spares:
         lost = {node for node, _ in where} & failed
         if len(lost) != 1 or all(node in lost for node, _ in where) or len(run.sharing(job)) > 1:
             return None
-        units, fits = run.without(job)
+        there = run.without(job)
         (gone,) = lost
         taken = {node for node, _ in where}
-        for node in self._nearest(gone, units):
-            if node not in taken:
-                then = [(node if old == gone else old, grant) for old, grant in where]
-                if self._suits(job, then) and fits(then) and run.may_go_on(job, then):
-                    return then
+        for node in self._nearest(gone, there.units, self._units(job, where, gone)):
+            then = None if node in taken else self._moved(job, where, gone, node, there.grants)
+            if then is None or not self._suits(job, then):
+                continue
+            if there.fits(then) and run.may_go_on(job, then):
+                return then
         return None
 
-    def _nearest(self, gone: int, units: Callable[[int], int]) -> Iterator[int]:
-        """Yield the nodes like a node with something free, the nearest first."""
+    def _nearest(self, gone: int, units: Callable[[int], int], least: int) -> Iterator[int]:
+        """Yield the nodes like a node with at least so many units free, the nearest first."""
         near = (self.domains == self.domains[:, [gone]]).sum(axis=0)
         free = np.array([units(node) for node in range(len(near))])
         order = np.lexsort((free, -near))
         types = self.problem.types
-        return (int(n) for n in order if free[n] > 0 and types[n] == types[gone])
+        return (int(n) for n in order if free[n] >= least and types[n] == types[gone])
+
+    def _moved(self, job: int, where: Where, gone: int, node: int, grants: Any) -> Where | None:
+        """Return where a job runs with one node in place of another; None: it has no room there.
+
+        Which devices it gets there is for the placement to say, as on any node.
+        """
+        if not self.problem.devices:
+            return [(node if old == gone else old, grant) for old, grant in where]
+        tasks = self._tasks(job, where, gone)
+        found = grants(node, tasks, self._demand(job).count - tasks)
+        if found is None:
+            return None
+        first = [old for old, _ in where].index(gone)
+        kept = [pair for pair in where if pair[0] != gone]
+        return [*kept[:first], *((node, grant) for grant in found), *kept[first:]]
+
+    def _units(self, job: int, where: Where, gone: int) -> int:
+        """Return the GPU units that a job has on one of its nodes."""
+        if self.problem.devices:
+            return self._tasks(job, where, gone) * self._demand(job).amount
+        return sum(grant for node, grant in where if node == gone)
+
+    def _tasks(self, job: int, where: Where, gone: int) -> int:
+        """Return how many of a job's tasks are on one of its nodes, which have devices."""
+        demand, pooled = self._demand(job), self.problem.pooled
+        return sum(demand.tasks(grant, pooled=pooled) for node, grant in where if node == gone)
+
+    def _demand(self, job: int) -> DeviceDemand:
+        """Return what a job asks of nodes with devices."""
+        demand = self.problem.demands[self.problem.demand_of[job]]
+        assert isinstance(demand, DeviceDemand)  # noqa: S101 - so it is where devices are modelled
+        return demand
 
     def _suits(self, job: int, where: Where) -> bool:
         """Return whether nodes keep to what a job asks of the levels."""

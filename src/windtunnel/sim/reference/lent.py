@@ -11,10 +11,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import NOBODY
+from windtunnel.sim.disruptions.spares import Without
 from windtunnel.sim.reference.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.decisions import Deciding
@@ -160,13 +161,8 @@ class Lent(State):
         """
         return self.floors.get(job, 0)
 
-    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
-        """Return what would be, were a running job gone.
-
-        Returns:
-            The GPU units of a node that nobody would hold, and whether the job could run elsewhere,
-            as what it runs now: all is free, allowed and within its power.
-        """
+    def without(self, job: int) -> Without:
+        """Return what would be, were a running job gone."""
         place, free = self.running[job].place, self.free_without([job])
         for node, _ in place.where:  # it runs on where nobody else may start
             for group in free.withheld.get(node, ()):
@@ -177,7 +173,10 @@ class Lent(State):
             has = self.has(shown, job, where, place.demand)
             return has and self.affords(job, where, [job])
 
-        return free.free_units, fits
+        def grants(node: int, tasks: int, first: int) -> Sequence[int] | None:
+            return self.grants_on(shown, place.demand, node, tasks, first)
+
+        return Without(free.free_units, grants, fits)
 
     # Jobs that fail, or are interrupted.
 
