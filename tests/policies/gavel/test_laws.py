@@ -200,14 +200,29 @@ def test_parts_never_beat_the_whole(problem: dict[str, Any], seed: int) -> None:
 
 
 @fixed
-@given(problem=instances())
+@given(problem=instances(pairs=True))
 def test_whole_gangs_have_no_share_of_a_type_too_small(problem: dict[str, Any]) -> None:
-    for policy in ("max_min_fairness_perf", "min_total_duration_perf", "max_sum_throughput_perf"):
+    for policy in ("max_min_fairness_perf", "min_total_duration_packed", "max_min_fairness_packed"):
         decided = gavel.allocate(policy, problem, gangs="whole")
         for job in problem["jobs"]:
+            of_job = [decided.shares[job["id"]]]
+            of_job += [at for pair, at in decided.pair_shares.items() if job["id"] in pair]
             for name, gpus in problem["cluster"].items():
                 if job["scale_factor"] > gpus:
-                    assert decided.shares[job["id"]][name] == 0
+                    assert all(shares[name] == 0 for shares in of_job)
+
+
+def test_a_pair_of_whole_gangs_has_no_share_of_a_type_too_small() -> None:
+    """Two gangs of 2 suit each other best on the one GPU of type a, on which they cannot run.
+
+    On b each has 0.75 steps a second; its speed under proportional shares is (1 x 4 + 2 x 1) / 3.
+    """
+    problem = instance({"a": 1.0, "b": 2.0}, [[4, 1], [4, 1], [1, 0]], scale_factor=[2, 2, 1])
+    problem["pairs"] = [{"jobs": [0, 1], "throughputs": {"a": [4, 4], "b": [0.75, 0.75]}}]
+    decided = gavel.allocate("max_min_fairness_packed", problem, gangs="whole")
+    assert decided.objective == pytest.approx(2 * 0.75 / 2)
+    assert decided.pair_shares[0, 1] == pytest.approx({"a": 0, "b": 1})
+    assert decided.shares[2] == pytest.approx({"a": 1, "b": 0})
 
 
 @pytest.mark.parametrize("policy", LINEAR)

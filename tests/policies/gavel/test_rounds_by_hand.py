@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from round_works import always, fly_in_rounds, stays_of, work_of
@@ -11,6 +14,9 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.gavel.ideal import fly_ideal
 from windtunnel.policies.gavel.published import fly_as_published
 from windtunnel.policies.gavel.work import ALONE, Decision, Rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def ends(log: object) -> list[float]:
@@ -234,3 +240,34 @@ def test_in_turn_a_gang_goes_where_it_has_a_place(policy: str, fill: str, engine
     assert starts == [0, 0, 360, 1_360 if fill == "all" else 1_440]
     # It stays there at the rounds in between, though A has two GPUs free.
     assert outcome.table["num_preemptions"].to_pylist() == [0, 0, 0, 0]
+
+
+def test_pairs_wait_for_no_type_that_is_too_small(tmp_path: Path) -> None:
+    """Two gangs of 2 on a pair's speeds: they run together on type b from the first round on.
+
+    A pair's share of the one GPU of type a would be nobody's, and each would run alone instead.
+    """
+    speeds = {
+        "a": {"m": {"null": 4.0, "('m', 2)": [4.0, 4.0]}, "z": {"null": 1.0}},
+        "b": {"m": {"null": 1.0, "('m', 2)": [0.75, 0.75]}, "z": {"null": 0.0}},
+    }
+    table = {kind: {"('m', 2)": rows["m"], "('z', 1)": rows["z"]} for kind, rows in speeds.items()}
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    jobs = {
+        "submit_time": [0, 0, 0],
+        "duration": [15, 15, 100],
+        "total_steps": [60.0, 60.0, 100.0],
+        "num_gpus": [2, 2, 1],
+        "template": ["m", "m", "z"],
+    }
+    policy = "gavel:max_min_fairness_packed:round=10"
+    out = wt.simulate(jobs, "a:1,b:2", policy, throughputs=str(tmp_path / "table.json"))
+    assert out.table["end_time"].to_pylist() == [80, 80, 100]
+
+
+def test_the_last_digits_of_equal_shares_are_no_order() -> None:
+    """Half of the time on each of two types: the first job begins on the first."""
+    work = work_of([[1.0, 1.0], [1.0, 1.0]], [1000.0, 1000.0], nodes=[[1], [1]])
+    almost = 0.49999999999999994
+    log = fly_in_rounds(work, always([[almost, 0.5], [almost, 0.5]]), Rules())
+    assert [(stay.job, stay.kind) for stay in log.stays()[:2]] == [(0, 0), (1, 1)]

@@ -92,7 +92,12 @@ class Asked:
 
     def usable(self, instance: Instance) -> np.ndarray:
         """Return where a job may have a share, shape (jobs, types)."""
-        return instance.runnable if self.gangs == "whole" else instance.throughputs > 0
+        return self.fitting(instance) & (instance.throughputs > 0)
+
+    def fitting(self, instance: Instance) -> np.ndarray:
+        """Return where a gang may have a share by its size, shape (jobs, types)."""
+        fits = instance.fits
+        return fits if self.gangs == "whole" else np.ones_like(fits)
 
 
 def allocation_of(

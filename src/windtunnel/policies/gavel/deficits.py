@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: A job and `ALONE`, or two jobs that share GPUs.
 Unit: TypeAlias = tuple[int, int]
-#: Decimals of the seconds of a deficit that decide on an order.
-_DIGITS = 6
+#: Decimals of the seconds of a deficit that decide on an order, and of shares.
+_DIGITS, _SHARE_DIGITS = 6, 9
 
 
 class Deficits:
@@ -79,8 +79,10 @@ class Deficits:
     def decide(self, decision: Decision) -> None:
         """Go by another decision from now on; units keep their deficits."""
         members = decision.members
-        # A blind policy may give a job a share where it cannot run: that is nobody's.
-        share = np.where(self._work.runnable(members), decision.shares, 0.0)
+        # A blind policy may give a job a share where it cannot run: that is nobody's. The last
+        # digits are a solver's rounding: no share, and no order of equal ones.
+        share = decision.shares.round(_SHARE_DIGITS)
+        share = np.where(self._work.runnable(members), share, 0.0)
         kept = np.zeros_like(share)
         alone = (members[:, 1] == ALONE).nonzero()[0]
         before = self._row_of[members[alone, 0]]

@@ -108,9 +108,14 @@ class Instance:
     @property
     def runnable(self) -> np.ndarray:
         """Where a job can run at all: it has a speed there and its gang fits; (jobs, types)."""
-        fits = self.scale_factors[:, None] <= self.largest_gangs[None, :]
-        mask: np.ndarray = (self.throughputs > 0) & fits
+        mask: np.ndarray = (self.throughputs > 0) & self.fits
         return mask
+
+    @property
+    def fits(self) -> np.ndarray:
+        """Where a job's gang fits; (jobs, types)."""
+        fits: np.ndarray = self.scale_factors[:, None] <= self.largest_gangs[None, :]
+        return fits
 
     def position(self, job_id: JobId) -> int:
         """Return a job's row.

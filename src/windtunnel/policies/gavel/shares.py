@@ -194,7 +194,9 @@ def share_model(
     """
     packed, merge = asked.packed, asked.merge
     mask = usable & (instance.num_gpus > 0)
-    useful = _useful_pairs(instance) if packed else np.zeros((len(instance.pairs), 0), bool)
+    useful = np.zeros((len(instance.pairs), 0), bool)
+    if packed:
+        useful = _useful_pairs(instance) & asked.fitting(instance)[instance.pairs[:, 0]]
     kept = np.asarray(useful.any(axis=1))
     classes = _classes(instance, (*traits, *mask.T), merge=merge)
     pair_classes, pair_of, first_pair = _class_pairs(instance, classes, kept)
