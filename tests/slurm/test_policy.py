@@ -110,6 +110,65 @@ def test_a_failed_nodes_job_waits_again(engine: Any) -> None:
     assert out.table["num_failures"].to_pylist() == [1]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("every", "starts"),
+    [
+        # Decisions of seconds 1, 31 (a backfill cycle) and 302 (a second after the first ended).
+        (None, [1, 1, 302, 31]),
+        (2, [2, 2, 304, 32]),
+        # The last has come by the first decision; 7 + 300 is an end within second 307, seen at 308.
+        (7, [7, 7, 308, 7]),
+        (45.5, [45.5, 45.5, 364, 45.5]),
+    ],
+)
+def test_delayed_decisions_miss_nothing(every: float | None, starts: Any, engine: Any) -> None:
+    jobs = {
+        "submit_time": [0, 0, 1, 5],
+        "duration": [300, 100, 250, 50],
+        "estimate": [300, 240, 300, 60],
+        "num_gpus": [8, 4, 16, 2],
+    }
+    out = wt.simulate(jobs, "2x8:A100", policy="slurm", decide_every=every, engine=engine)
+    assert out.table["start_time"].to_pylist() == starts
+
+
+@pytest.mark.parametrize(("every", "second"), [(None, 91), (7, 105), (40, 120)])
+def test_a_cycle_that_is_due_between_decisions_is_made_at_the_next(
+    every: float | None, second: float
+) -> None:
+    # The last waits behind the third for a cycle, and a node for it is free 64 s after the second
+    # began. Cycles that may find somebody are at 1, 31, 91; every 7 s at 7, 70 (due at 67) and 105
+    # (due at 100); every 40 s at 40, 80 (due at 70) and 120 (due at 110).
+    jobs = {
+        "submit_time": [0, 0, 2, 62],
+        "duration": [600, 64, 100, 50],
+        "estimate": [600, 120, 120, 60],
+        "num_gpus": [8, 8, 16, 8],
+    }
+    out = wt.simulate(jobs, "2x8:A100", policy="slurm", decide_every=every)
+    assert out.table["start_time"][3].as_py() == second
+
+
+def test_priorities_are_calculated_under_delayed_decisions(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "PriorityType=priority/multifactor\nPriorityWeightAge=1000\nPriorityMaxAge=0-01:00:00\n"
+        "PriorityWeightJobSize=500\nPriorityFavorSmall=NO\n"
+        "NodeName=g[1-2] CPUs=8 Gres=gpu:8\nPartitionName=all Nodes=ALL Default=YES\n"
+    )
+    jobs = {
+        "submit_time": [0, 2, 1800],
+        "duration": [3600, 100, 100],
+        "estimate": [3600, 120, 120],
+        "num_gpus": [16, 8, 16],
+    }
+    out = wt.simulate(jobs, policy="slurm", slurm_conf=str(tmp_path), decide_every=10)
+    # The second has waited for an hour by 3610 and is worth 1,250; the third 1,000 at most. As they
+    # came it was 250 against 500.
+    starts = out.table["start_time"].to_pylist()
+    assert starts[1] < starts[2]
+
+
 PREEMPTING = """
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core

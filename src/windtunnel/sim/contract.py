@@ -271,6 +271,9 @@ class Policy:
         """
         return True
 
+    def decides_every(self, interval: float) -> None:
+        """Note that a run delays decisions to the multiples of so many seconds; before the run."""
+
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
         raise NotImplementedError

@@ -61,6 +61,8 @@ def fly_rigid(
     )
     if problem is not possible:
         flown = policy_of_run(policy, problem)
+    if rules.around.decide_every is not None:
+        flown.decides_every(rules.around.decide_every)
     overhead, why_free = costs_of(conditions.scheduler, policy, problem)
     flight = rules.engine.run(
         problem,

@@ -99,6 +99,10 @@ class SlurmRun(Policy):
         self.loses = any(map(any, tables.preempting.rules["rank"]))
         self.lets_wait = self.controller.minutes.may_run_out
         self._wake = math.inf
+        #: Seconds to whose multiples the run delays decisions; 0 = it does not. Only then events
+        #: may lie before a decision, and when jobs left is kept.
+        self._delay = 0.0
+        self._left: dict[int, float] = {}
         site = tables.site
         self.parameters = {
             "partitions": [part.name for part in site.partitions],
@@ -135,40 +139,87 @@ class SlurmRun(Policy):
         numbers = enumerate(self.tables.jobs.reasons())
         return {job: reason_text(number) for job, number in numbers if number}
 
+    def decides_every(self, interval: float) -> None:
+        """Note that decisions are delayed: they then go by when things really happened."""
+        self._delay = interval
+
+    @property
+    def watches(self) -> bool:
+        """Whether it hears who stops when."""
+        return self._delay > 0
+
+    def stopped(self, job: JobView, now: float) -> None:
+        """Note when a job left its GPUs."""
+        self._left[job.number] = now
+
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Preempt | Wake]:
         """Start whom the loops start, and ask to be woken for the next."""
         if now > LAST_SECOND:
             message = f"found a decision; Slurm counts whole seconds, up to {LAST_SECOND:,}."
             raise PolicyError("slurm", message, time=now)
-        controller = self.controller
-        finished = cluster.finished
-        for job in (*cluster.interrupted, *finished):
-            if job.number in controller.running:
-                self._held -= int(job.num_gpus)
-        for job in cluster.interrupted:
-            self._gone(job, now)
-            self._again.add(job.number)
+        controller, finished = self.controller, cluster.finished
+        arrived = self._look_at_jobs(now, finished, queue, cluster)
         self._look_at_nodes(now, cluster)
+        if self._delay:
+            # Its last decision was so long ago at least; what has happened since may be due.
+            self._wake = controller.next_time(now - self._delay)
         if now >= self._wake:
-            started = controller.act(math.floor(now))
+            started = controller.act(math.floor(now), math.floor(self._wake))
             yield from self._preemptions(math.floor(now), {job.number for job in finished})
             self._start(started, cluster)
         for job in finished:
             self._gone(job, now)
-        for job in queue.arrived:
-            self._views[job.number] = job
-            if job.number in self._again:  # its node failed: it is requeued
-                self._again.discard(job.number)
-                controller.requeue(job.number, now)
-            else:
-                controller.submit(job.number, now)
+        for job in arrived:
+            self._join(job, now)
         self._wake = controller.next_time(now)
         if self._wake < math.inf:
             yield Wake(self._wake)
 
+    def _look_at_jobs(
+        self, now: float, finished: list[JobView], queue: Any, cluster: Any
+    ) -> list[JobView]:
+        """Let failures, and what lies before a delayed decision, have happened.
+
+        Returns:
+            Jobs that arrive at this very decision: they are seen after it.
+        """
+        for job in (*cluster.interrupted, *finished):
+            if job.number in self.controller.running:
+                self._held -= int(job.num_gpus)
+        for job in cluster.interrupted:
+            self._gone(job, now)
+            self._again.add(job.number)
+        arrived: list[JobView] = queue.arrived
+        if not self._delay:
+            return arrived
+        for job in finished:
+            if self._left.get(job.number, now) < now:
+                self._gone(job, now)
+        late = {job.number for job in arrived if self._came(job, now) < now}
+        for job in arrived:
+            if job.number in late:
+                self._join(job, now)
+        return [job for job in arrived if job.number not in late]
+
+    def _came(self, job: JobView, now: float) -> float:
+        """Return when a job that arrived began to wait, as far as that can be told, s."""
+        if job.number in self._left:
+            return self._left[job.number]
+        return max(job.submit_time, now - self._delay)
+
+    def _join(self, job: JobView, now: float) -> None:
+        """Let a job wait that has arrived, or was stopped by a failure."""
+        self._views[job.number] = job
+        came = self._came(job, now) if self._delay else now
+        if job.number in self._again:  # its node failed: it is requeued
+            self._again.discard(job.number)
+            self.controller.requeue(job.number, came)
+        else:
+            self.controller.submit(job.number, came)
+
     def _gone(self, job: JobView, now: float) -> None:
         if job.number in self.controller.running:
-            self.controller.end(job.number, now)
+            self.controller.end(job.number, self._left.get(job.number, now))
             self._views.pop(job.number, None)
 
     def _preemptions(self, now: int, over: set[int]) -> Iterator[Preempt]:
@@ -210,4 +261,5 @@ class SlurmRun(Policy):
             if is_up != self._up[node]:
                 self._up[node] = is_up
                 self.controller.loops.set_up(node, is_up)
-                self.controller.ask(now)
+                # When that was before a delayed decision is not known: it counts as seen.
+                self.controller.ask(now - 1 if self._delay else now)

@@ -196,16 +196,22 @@ class Controller:
         first = max(news - 1, self._last_cycle, after)
         return _next(first, self.interval, self._last_cycle)
 
-    def act(self, now: int) -> list[int]:
-        """Do what is due at a second; return the jobs that were started, in order."""
+    def act(self, now: int, due: int | None = None) -> list[int]:
+        """Do what is due at a second; return the jobs that were started, in order.
+
+        Args:
+            now: the second.
+            due: from when on things have been due, where decisions are delayed; None = ``now``.
+        """
+        first = now if due is None else due
         found: list[int] = []
         self.stopped = []
         while self._later and self._later[0][0] <= now:
             self._enter(heapq.heappop(self._later)[1], now)
-        if self.looks(now):
+        if self.looks(now, first):
             self.stopped += self.loops.noticed(now)
-        self._reserve(now)
-        is_full = (now - self._minute) % self._full == 0
+        self._reserve(first, now)
+        is_full = _falls(first, now, self._full, self._minute)
         if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
             if self._queued <= now:
                 self._last_queued = now
@@ -213,7 +219,7 @@ class Controller:
             self._is_new_to_full = self._is_new_to_full and not is_full
             found += self._began(self.loops.run_main(now, is_full=is_full), now)
             self.stopped += self.loops.last_stopped()
-        if self.settings.backfill and self._is_cycle(now):
+        if self.settings.backfill and self._is_cycle(first, now):
             self._last_cycle, self._changed = now, math.inf
             self._was_busy = bool(self.waiting) or self.stuck > 0
             found += self._began(self.loops.run_backfill(now), now)
@@ -221,13 +227,13 @@ class Controller:
         for job in self.stopped:
             self.end(job, now)
         # slurmctld calculates within this second, when its loops at the start of it have been.
-        if self.priority.multifactor and now % self.priority.period == 1:
+        if self.priority.multifactor and _falls(first, now, self.priority.period, 1):
             self._calculate(now)
         return found
 
-    def looks(self, now: int) -> bool:
-        """Return whether time limits and notices are looked at in a second."""
-        return (now - self._minute) % LOOK == 0
+    def looks(self, now: int, first: int | None = None) -> bool:
+        """Return whether time limits and notices are looked at in a second, or since another."""
+        return _falls(now if first is None else first, now, LOOK, self._minute)
 
     def runs_again(self, job: int) -> bool:
         """Return whether a job that was stopped for another is to run again."""
@@ -235,9 +241,9 @@ class Controller:
         kinds = int(jobs.qos_of(job)), int(jobs.part_of(job))
         return self.tables.preempting.mode_of(*kinds) == REQUEUE
 
-    def _reserve(self, now: int) -> None:
-        """Let the reservations be known that there are."""
-        if any(now - 1 <= bound < now for bound in self._bounds()):
+    def _reserve(self, first: int, now: int) -> None:
+        """Let the reservations be known that there are, having looked last before ``first``."""
+        if any(first - 1 <= bound < now for bound in self._bounds()):
             self.ask(now - 1)
         holds = [hold for hold in self._reservations if hold.made < now < hold.end]
         if holds == self._holds:
@@ -249,11 +255,11 @@ class Controller:
             number = numbers.get(self.requests[job].reservation, -1)
             self.tables.jobs.set_hold(job, number)
 
-    def _is_cycle(self, now: int) -> bool:
-        since = now - self._last_cycle
+    def _is_cycle(self, first: int, now: int) -> bool:
         if self._was_busy:
-            return since > 0 and since % self.interval == 0
-        return since >= self.interval and self._changed <= now
+            first = max(first, self._last_cycle + 1)
+            return _falls(first, now, self.interval, self._last_cycle)
+        return now - self._last_cycle >= self.interval and self._changed <= now
 
     def _began(self, started: list[tuple[int, int]], now: int) -> list[int]:
         jobs = [job for job, _ in started]
@@ -310,3 +316,8 @@ def _next(after: float, period: int, phase: int) -> int:
     """Return the first second after ``after`` that is ``phase`` modulo ``period``."""
     first = math.floor(after) + 1
     return first + (phase - first) % period
+
+
+def _falls(first: int, last: int, period: int, phase: int) -> bool:
+    """Return whether a second from ``first`` to ``last`` is ``phase`` modulo ``period``."""
+    return _next(first - 1, period, phase) <= last
