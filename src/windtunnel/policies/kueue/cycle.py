@@ -88,6 +88,12 @@ class Scheduler:
             if self.lines[queue].wake():
                 self.ready[queue] = None
 
+    def wake_all(self) -> None:
+        """Try again all that were set aside: nodes are back."""
+        for queue, line in self.lines.items():
+            if line.wake():
+                self.ready[queue] = None
+
     def cycle(self) -> Changes:
         """Run one cycle; whoever is admitted holds quota and places, whoever must go is evicted."""
         self.cycles += 1

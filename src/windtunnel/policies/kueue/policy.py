@@ -1,8 +1,8 @@
 """Policy ``kueue``: a trace under Kueue's own manifests, decided as Kueue decides.
 
 At every instant cycles run until three in a row change nothing. Where a flavor has a topology, a
-job is admitted where its pods have nodes; where it has none, Kueue looks at quota alone, and an
-admitted job holds its quota while it waits for nodes.
+job is admitted where its pods have nodes, and holds them while it waits for power; where it has
+none, Kueue looks at quota alone, and an admitted job holds its quota while it waits for nodes.
 """
 
 from __future__ import annotations
@@ -206,8 +206,9 @@ class KueueRun(Policy):
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""
         self._note_changes(now, queue, cluster)
-        yield from self._place_admitted(cluster)
+        yield from self._place_admitted(now, cluster)
         yield from self._send_away(now)
+        self._see_nodes(cluster)
         quiet = cycles = 0
         while quiet < QUIET and self.scheduler.ready and not self._is_blocked:
             if cycles == MOST_CYCLES:
@@ -223,17 +224,36 @@ class KueueRun(Policy):
             quiet = 0 if changed else quiet + 1
 
     def _see_nodes(self, cluster: Any) -> None:
-        """Withhold from the topologies what others hold, or failures and drains took away."""
+        """Withhold from the topologies what others hold, or failures and drains took away.
+
+        Where room has come back, whoever was set aside is tried again.
+        """
         if not self._leaves:
             return
-        if round(cluster.free_gpus * self._units) == self._total - self._placed - self._withheld:
-            return
-        free = np.rint(np.array(cluster.free_by_node) * self._units).astype(np.int64)
+        taken = self._total - self._placed - round(cluster.free_gpus * self._units)
+        if taken == self._withheld == 0:
+            return  # otherwise one node may be back as another fails
+        self._withheld = taken
+        free = self._free_for_others(cluster)
+        has_more = False
         for flavor, nodes in self._leaves.items():
             tree = self.state.topologies[flavor]
-            withheld = tree.withheld.get(self.gpu, 0)
-            self.state.withhold(flavor, self.gpu, tree.left[self.gpu] + withheld - free[nodes])
-        self._withheld = self._total - self._placed - int(free.sum())
+            before = tree.withheld.get(self.gpu, np.zeros(len(nodes), np.int64))
+            amounts = np.maximum(tree.left[self.gpu] + before - free[nodes], 0)
+            if (amounts != before).any():
+                self.state.withhold(flavor, self.gpu, amounts)
+                has_more = has_more or bool((amounts < before).any())
+        if has_more:
+            self.scheduler.wake_all()
+
+    def _free_for_others(self, cluster: Any) -> np.ndarray:
+        """Return the free GPU units of each node, without those of who is admitted there."""
+        free = np.rint(np.array(cluster.free_by_node) * self._units).astype(np.int64)
+        for number in self.unplaced:
+            for node, gpus in self._nodes(self.held[number][2]):
+                free[node] -= gpus
+        left: np.ndarray = np.maximum(free, 0)
+        return left
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
         """Book what ended, what was taken off its nodes, and what began to wait."""
@@ -310,10 +330,10 @@ class KueueRun(Policy):
             self.held[number] = job, nomination.pending, holding
             self.unplaced[number] = job
             if self.unready is not None:
-                yield from self._place_admitted(cluster)
+                yield from self._place_admitted(now, cluster)
                 if number in self.unplaced:
                     yield Wake(self.unready.admitted(number, now))
-        yield from self._place_admitted(cluster)
+        yield from self._place_admitted(now, cluster)
 
     @property
     def _is_blocked(self) -> bool:
@@ -335,27 +355,64 @@ class KueueRun(Policy):
         for waits, node in self.unready.back(now):
             self.scheduler.resubmit(waits, node)
 
-    def _place_admitted(self, cluster: Any) -> Iterator[Start]:
+    def _place_admitted(self, now: float, cluster: Any) -> Iterator[Start]:
         """Start whoever is admitted and has nodes, in the order of admission."""
         refused: set[tuple[int, tuple[str, ...] | None]] = set()
         for number, job in list(self.unplaced.items()):
             _, _, holding = self.held[number]
+            types = self._types(holding)
             if holding.places:
-                where = self._nodes(holding)
-            else:
-                types = self._types(holding)
-                kind = (cluster.demand_class(job), types)
-                if kind in refused:
-                    continue
-                where = cluster.fit(job, types) if job.num_gpus else cluster.fit(job)
-                if where is None:
-                    refused.add(kind)
-                    continue
-            del self.unplaced[number]
-            if self.unready is not None:
-                self.unready.gone(number)
-            self._placed += self._gpus(holding)
+                if self._start_there(job, holding, cluster):
+                    self._is_placed(number, holding)
+                elif self._has_lost_nodes(holding, cluster):
+                    self._readmit(number, now)
+                continue
+            kind = (cluster.demand_class(job), types)
+            if kind in refused:
+                continue
+            where = cluster.fit(job, types) if job.num_gpus else cluster.fit(job)
+            if where is None:
+                refused.add(kind)
+                continue
+            self._is_placed(number, holding)
             yield Start(job, where)
+
+    def _is_placed(self, number: int, holding: Holding) -> None:
+        """Note that an admitted job runs."""
+        del self.unplaced[number]
+        if self.unready is not None:
+            self.unready.gone(number)
+        self._placed += self._gpus(holding)
+
+    def _start_there(self, job: JobView, holding: Holding, cluster: Any) -> bool:
+        """Start a job in its places; return False where it has to wait: power, or nodes, are short.
+
+        Raises:
+            PolicyError: it cannot run in these places, though elsewhere it could.
+        """
+        try:
+            started: bool = cluster.start(job, self._nodes(holding))
+        except PolicyError:
+            fits = cluster.fit(job, self._types(holding)) is not None
+            if fits and not self._has_lost_nodes(holding, cluster):
+                raise
+            return False
+        return started
+
+    def _has_lost_nodes(self, holding: Holding, cluster: Any) -> bool:
+        """Return whether what a job was to have of some node is not free any more."""
+        free = cluster.free_by_node
+        return any(free[node] * self._units < gpus for node, gpus in self._nodes(holding))
+
+    def _readmit(self, number: int, now: float) -> None:
+        """Let an admitted job that has lost its nodes before it ran wait to be admitted again."""
+        del self.unplaced[number]
+        _, waits, holding = self.held.pop(number)
+        if self.unready is not None:
+            self.unready.gone(number)
+        self.scheduler.release(holding)
+        self.book.leave(waits.workload, now)
+        self.scheduler.resubmit(waits, holding.queue)
 
     def _gpus(self, holding: Holding) -> int:
         """Return the GPU units that a holding has in places."""

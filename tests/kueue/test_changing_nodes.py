@@ -1,0 +1,98 @@
+"""Flavors with a topology on nodes that come and go, sleep, or lack power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import windtunnel as wt
+from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.manifests import Manifests
+from windtunnel.policies.kueue.policy import Kueue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GPU = "nvidia.com/gpu"
+DRAWS: dict[str, Any] = {"gpus": {"default": {"idle_w": 0, "active_w": 100}}}
+
+
+def flown(jobs: dict[str, list[Any]], nodes: int, **options: Any) -> wt.Outcome:
+    """One queue whose quota is all there is, on nodes of four GPUs; the same on both engines."""
+    quotas = (objects.FlavorQuotas("gpu", {GPU: objects.Quota(4 * nodes)}),)
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=(objects.Flavor("gpu", topology="hosts"),),
+        topologies=(objects.Topology("hosts", ("kubernetes.io/hostname",)),),
+    )
+    count = len(jobs["submit_time"])
+    jobs = {"num_gpus": [4] * count, "num_tasks": [1] * count, "vc": ["q"] * count, **jobs}
+    found = [
+        wt.simulate(jobs, f"{nodes}x4", Kueue(manifests), engine=engine, **options)
+        for engine in ("compiled", "reference")
+    ]
+    assert found[0].segments.equals(found[1].segments)
+    return found[0]
+
+
+def starts(out: wt.Outcome) -> list[list[float]]:
+    """The starts of each job."""
+    found: list[list[float]] = [[] for _ in out.table["job_id"]]
+    rows = zip(out.segments["row"].to_pylist(), out.segments["start"].to_pylist(), strict=True)
+    for row, start in rows:
+        found[row].append(start)
+    return found
+
+
+def test_who_waits_for_nodes_starts_as_one_is_repaired() -> None:
+    jobs = {"submit_time": [5, 12], "duration": [100, 10]}
+    down = {"node_failures": [{"node": 1, "time": 10, "until": 20}]}
+    # The first holds node 0. Nothing ends at 20: the node alone is back.
+    assert starts(flown(jobs, 2, disruptions=down)) == [[5], [20]]
+
+
+def test_one_node_fails_as_another_of_its_size_is_back() -> None:
+    jobs = {"submit_time": [5, 12, 25], "duration": [100, 10, 10]}
+    down = [{"node": 1, "time": 10, "until": 20}, {"node": 2, "time": 20, "until": 40}]
+    # As many GPUs are out at 20 as before. The second loses node 2 then, and goes on node 1.
+    out = flown(jobs, 3, disruptions={"node_failures": down})
+    assert starts(out) == [[5], [12, 20], [30]]
+    assert out.table["num_failures"].to_pylist() == [0, 1, 0]
+
+
+def test_who_waits_for_nodes_starts_as_a_hold_ends() -> None:
+    jobs = {"submit_time": [5, 12], "duration": [100, 10]}
+    hold = {"maintenance": [{"nodes": [1], "start": 10, "end": 60}]}
+    assert starts(flown(jobs, 2, disruptions=hold)) == [[5], [60]]
+
+
+def test_who_waits_for_nodes_starts_as_one_wakes() -> None:
+    jobs = {"submit_time": [0, 4000], "duration": [30, 30]}
+    rule = "earth,wake_time=10s,buffer=0,step=60s"
+    out = flown(jobs, 4, power=DRAWS, node_sleep=rule)
+    assert starts(out) == [[0], [4010]]
+
+
+@pytest.mark.parametrize("until", [None, 100])
+def test_who_is_admitted_waits_for_power(until: float | None) -> None:
+    """The second has node 1 of Kueue at once, and power for four GPUs once the first is over."""
+    jobs = {"submit_time": [0, 0, 1], "duration": [30, 20, 20]}
+    options: dict[str, Any] = {"power": DRAWS, "power_cap": 400}
+    if until is None:
+        assert starts(flown(jobs, 2, **options)) == [[0], [30], [50]]
+        return
+    # Its node fails before: it is admitted anew, and is before the third, which came later.
+    down = {"node_failures": [{"node": 1, "time": 10, "until": until}]}
+    out = flown(jobs, 2, disruptions=down, **options)
+    assert starts(out) == [[0], [30], [50]]
+    assert out.table["nodes"].to_pylist() == [[0], [0], [0]]
+    assert out.table["num_failures"].to_pylist() == [0, 0, 0]
+
+
+def test_power_that_comes_back_starts_who_is_admitted(tmp_path: Path) -> None:
+    cap = tmp_path / "cap.csv"
+    cap.write_text("time,value\n0,400\n12,800\n40,400\n")
+    jobs = {"submit_time": [0, 0], "duration": [30, 20]}
+    out = flown(jobs, 2, power=DRAWS, power_cap=str(cap))
+    assert starts(out) == [[0], [12]]
