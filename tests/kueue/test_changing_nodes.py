@@ -96,3 +96,25 @@ def test_power_that_comes_back_starts_who_is_admitted(tmp_path: Path) -> None:
     jobs = {"submit_time": [0, 0], "duration": [30, 20]}
     out = flown(jobs, 2, power=DRAWS, power_cap=str(cap))
     assert starts(out) == [[0], [12]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_the_flavor_that_has_quota(engine: Any) -> None:
+    """A T4 is asleep, and an A100 that the job would fit on is awake: its queue has none of it."""
+    quotas = tuple(
+        objects.FlavorQuotas(name, {GPU: objects.Quota(gpus)})
+        for name, gpus in (("A100", 4), ("T4", 4))
+    )
+    manifests = Manifests(
+        queues=tuple(
+            objects.ClusterQueue(kind, resource_groups=(objects.ResourceGroup((quota,)),))
+            for kind, quota in zip(("a", "t"), quotas, strict=True)
+        ),
+        flavors=(objects.Flavor("A100"), objects.Flavor("T4")),
+    )
+    jobs = {"submit_time": [0, 4000], "duration": [9000, 30], "num_gpus": [2, 2]}
+    out = wt.simulate(
+        jobs | {"vc": ["a", "t"]}, "1x4:A100,1x4:T4", Kueue(manifests), engine=engine,
+        power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 4010]

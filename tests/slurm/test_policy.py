@@ -375,3 +375,26 @@ def test_the_limit_of_an_array_may_stand_at_any_of_its_tasks(limits: list[int | 
     }
     out = wt.simulate(jobs, "4x4", "slurm")
     assert out.table["start_time"].to_pylist() == [1, 12, 23]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
+        "NodeName=g[1-4] CPUs=8 Gres=gpu:A100:4\n"
+        "PartitionName=a Nodes=g[1-2] Default=YES\nPartitionName=b Nodes=g[3-4]\n"
+    )
+    jobs = {
+        "submit_time": [0, 4000],
+        "duration": [9000, 100],
+        "num_gpus": [2, 2],
+        "partition": ["a", "b"],
+    }
+    # A node of the other partition is awake and has two GPUs free.
+    out = wt.simulate(
+        jobs, policy="slurm", slurm_conf=str(tmp_path), engine=engine,
+        power={"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+        node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [1, 4011]
+    assert out.table["nodes"].to_pylist() == [[0], [2]]

@@ -271,6 +271,14 @@ class Policy:
         """
         return True
 
+    def nodes_for(self, job: int) -> frozenset[int] | None:  # noqa: ARG002 - for policies with rules
+        """Return the nodes that sleeping ones are called among for a waiting job; None = all.
+
+        Args:
+            job: its arrival number.
+        """
+        return None
+
     def decides_every(self, interval: float) -> None:
         """Note that a run delays decisions to the multiples of so many seconds; before the run."""
 

@@ -48,7 +48,7 @@ class OnKernel:
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
-        self.may_go_on = run.policy.may_go_on
+        self.may_go_on, self.nodes_for = run.policy.may_go_on, run.policy.nodes_for
         self.planned_starts, self.giving_way = rule.planned_starts, rule.giving_way
         self.asks_below = run.rules.preemption == "feasible" and run.rules.quotas is None
         columns = tables.columns()
@@ -84,27 +84,43 @@ class OnKernel:
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
         """Return the nodes that waiting jobs would get if some nodes were restored."""
-        run, look_in = self.run, self.run.admission.look_in
         shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
-        hopeless: dict[int, int] = {}
+        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
         for job in self.waiting_jobs():
-            line = int(run.line_of[job])
-            if line in hopeless:
+            kind = int(self.run.line_of[job]), self.nodes_for(job)
+            if kind in hopeless:
                 continue
-            where = look_in(shown, job, takes=True)
+            where = self._look_among(shown, job, kind[1], takes=True)
             if where is None:
-                hopeless[line] = job
+                hopeless[kind] = job
             else:
                 needed |= {node: None for node, _ in where}
         if not hopeless:
             return list(needed)
         alone = self._with_awake(nodes)
-        found = {line: look_in(alone, job, takes=False) for line, job in hopeless.items()}
-        for line, where in found.items():
+        found = {
+            kind: self._look_among(alone, job, kind[1], takes=False)
+            for kind, job in hopeless.items()
+        }
+        for (line, _), where in found.items():
             there = self._look_below(nodes, line) if where is None and self.asks_below else where
             needed |= {node: None for node, _ in there or ()}
         return list(needed)
+
+    def _look_among(
+        self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool
+    ) -> Where | None:
+        """Return where a job would go, on some nodes alone; None of nodes = on all."""
+        others: list[int] = []
+        if nodes is not None:
+            others = [n for n in range(len(self.run.problem.sizes)) if n not in nodes]
+        for node in others:
+            shown.withhold_node(node, ASLEEP)
+        where: Where | None = self.run.admission.look_in(shown, job, takes=takes)
+        for node in others:
+            shown.restore_node(node, ASLEEP)
+        return where
 
     def _look_below(self, nodes: Collection[int], line: int) -> Where | None:
         """Return where a line's first job would go if the jobs ranked below it were gone."""

@@ -167,6 +167,7 @@ class KueueRun(Policy):
         self._withheld = 0
         self._total = int(problem.sizes.sum())
         self._units = units
+        self._type_of = tuple(problem.types)
         self._turns = 0
         if by_flavor and problem.devices:
             raise PolicyError(
@@ -272,6 +273,27 @@ class KueueRun(Policy):
             queue_name = self.reader.queue_of(job)
             if job.vc not in self.reader.stopped:
                 self.scheduler.submit(workload, queue_name)
+
+    def nodes_for(self, job: int) -> frozenset[int] | None:
+        """Return the nodes of a job's flavor; before it is admitted, of those with quota for it."""
+        if len(set(self._type_of)) == 1 or job not in self._jobs:
+            return None  # or it came after the last decision
+        if job in self.held:
+            return self._nodes_of_types(self._types(self.held[job][2]))
+        view = self._jobs[job]
+        node = self.state.tree.queues[self.reader.queue_of(view)]
+        flavors = [of.flavor for group in node.asks.resource_groups for of in group.flavors]
+        gpus = round(view.num_gpus * self._units)
+        able = [flavor for flavor in flavors if node.fits({(flavor, self.gpu): gpus})]
+        sets = [self._nodes_of_types(self.types[flavor]) for flavor in able or flavors]
+        whole = [nodes for nodes in sets if nodes is not None]
+        return frozenset().union(*whole) if len(whole) == len(sets) else None
+
+    def _nodes_of_types(self, types: tuple[str, ...] | None) -> frozenset[int] | None:
+        """Return the nodes with some GPU types; None = all."""
+        if types is None:
+            return None
+        return frozenset(node for node, kind in enumerate(self._type_of) if kind in types)
 
     def may_go_on(self, job: int, where: Where) -> bool:
         """Return whether an admitted job may go on there, by its flavor's nodes and its request."""

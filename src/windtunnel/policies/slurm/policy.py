@@ -103,6 +103,7 @@ class SlurmRun(Policy):
         #: may lie before a decision, and when jobs left is kept.
         self._delay = 0.0
         self._left: dict[int, float] = {}
+        self._nodes = _nodes_by_job(tables)
         site = tables.site
         self.parameters = {
             "partitions": [part.name for part in site.partitions],
@@ -133,6 +134,10 @@ class SlurmRun(Policy):
             if job not in found and not self.tables.loops.fits_alone(job):
                 found[job] = "BadConstraints"
         return {job: f"Slurm never starts it: {reason}" for job, reason in found.items()}
+
+    def nodes_for(self, job: int) -> frozenset[int] | None:
+        """Return the nodes of a job's partitions."""
+        return self._nodes[job]
 
     def wait_reasons(self) -> dict[int, str]:
         """Return Slurm's last reason of each job that waited, by arrival number."""
@@ -263,3 +268,17 @@ class SlurmRun(Policy):
                 self.controller.loops.set_up(node, is_up)
                 # When that was before a delayed decision is not known: it counts as seen.
                 self.controller.ask(now - 1 if self._delay else now)
+
+
+def _nodes_by_job(tables: SlurmTables) -> list[frozenset[int] | None]:
+    """Return the nodes of each job's partitions; None = all, or it has none."""
+    site, known = tables.site, dict[tuple[str, ...], frozenset[int] | None]()
+    found = []
+    for parts in tables.partitions:
+        names = tuple(part.name for part in parts)
+        if names not in known:
+            nodes = frozenset(at for at, node in enumerate(site.nodes)
+                              if any(node.name in part.nodes for part in parts))  # fmt: skip
+            known[names] = nodes if 0 < len(nodes) < len(site.nodes) else None
+        found.append(known[names])
+    return found

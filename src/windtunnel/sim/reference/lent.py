@@ -34,7 +34,7 @@ class Lent(State):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.may_go_on = self.policy.may_go_on
+        self.may_go_on, self.nodes_for = self.policy.may_go_on, self.policy.nodes_for
         self.asks_below = given[-1].preemption == "feasible" and self.quotas is None
         self._fails_at = [math.inf] * len(self.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
@@ -116,26 +116,37 @@ class Lent(State):
         """
         shown = self._with_awake(nodes)
         needed: dict[int, None] = {}
-        hopeless: dict[int, int] = {}
+        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
         with self.trying_quotas():
             for job in self.waiting:
-                if self.class_of[job] in hopeless:
+                among = self.nodes_for(job)
+                if (self.class_of[job], among) in hopeless:
                     continue
-                where, _ = self.search(job, shown, self.now, self.spare)
+                where, _ = self.search(job, self._among(shown, among), self.now, self.spare)
                 if where is None:
-                    hopeless[self.class_of[job]] = job
+                    hopeless[self.class_of[job], among] = job
                     continue
                 shown.take(where, self.demand[job])
                 if self.quotas is not None:
                     self.quotas.begin(job, where)
                 needed |= {node: None for node, _ in where}
         alone = self._with_awake(nodes)
-        for kind, job in hopeless.items():
-            there = self.search(job, alone, self.now, self.spare)[0]
+        for (kind, among), job in hopeless.items():
+            there = self.search(job, self._among(alone, among), self.now, self.spare)[0]
             if there is None and self.asks_below:
                 there = self._look_below(nodes, kind)
             needed |= {node: None for node, _ in there or ()}
         return list(needed)
+
+    def _among(self, free: Any, nodes: frozenset[int] | None) -> Any:
+        """Return what is free on some nodes alone; None = on all."""
+        if nodes is None:
+            return free
+        shown = free.copy()
+        for node in range(len(self.problem.sizes)):
+            if node not in nodes:
+                shown.withhold(node)
+        return shown
 
     def _look_below(self, nodes: Collection[int], kind: int) -> Where | None:
         """Return where the first of a class would go if the jobs ranked below it were gone."""
