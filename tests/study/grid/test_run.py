@@ -126,10 +126,11 @@ def test_a_policy_of_the_user_s_that_raises_is_named_as_the_fault(
     (tmp_path / "raising.py").write_text("def key(job, now):\n    raise ValueError('no idea')\n")
     study = study_of(tmp_path, policies=["fifo", "raising:key"])
     found = run_study(study, tmp_path / "out", on=threads)
-    assert [row["error"] for row in found.failures] == [
+    (failure,) = found.failures
+    assert failure["error"] == (
         "raising.py, line 2, raised ValueError (no idea). "
         "Policy 'key' was asked at t=1 s for the key of job 'j15'."
-    ]
+    )
 
 
 def test_a_finished_run_is_not_flown_again_and_a_lost_one_is(
