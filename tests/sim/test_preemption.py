@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -127,10 +128,8 @@ def test_a_promise_counts_those_who_stay_beside_the_head(engine: str) -> None:
         "num_gpus": [3, 2, 2, 8, 1],
         "priority": [9, 2, 1, 5, 0],
     }
-    for cluster in ("pool:10", "1x10"):
-        out = wt.simulate(
-            jobs, cluster, "priority-preemptive", queueing="conservative", engine=engine
-        )
+    for cluster, rule in itertools.product(("pool:10", "1x10"), ("easy", "conservative")):
+        out = wt.simulate(jobs, cluster, "priority-preemptive", queueing=rule, engine=engine)
         assert out.table["start_time"].to_pylist() == [0, 0, 0, 10, 30]
         assert out.table["num_preemptions"].to_pylist() == [0, 0, 1, 0, 0]
 

@@ -193,6 +193,7 @@ class EasyRule(PreemptingRule):
         self.is_reserved = True
         self.stamp += 1
         self.reservation.reserve(self.head)
+        self.reservation.gather_giving()  # who need not go is not room for others
 
     # Those behind the head.
 

@@ -265,18 +265,23 @@ class Reservation:
         """Write who has to be stopped at the shadow into ``giving``, and let the head go there.
 
         As preemption chooses of those who run then: the highest ranks stay, as far as the head has
-        a place beside them, and under quotas its own queue's before those of others. ``beside`` is
-        of no use afterwards.
+        a place beside them, and under quotas its own queue's before those of others. ``beside`` has
+        what is free beside the head and them afterwards.
         """
         self.giving.count = 0
+        if self.room.count == 0 or self.shadow == ENDLESS:
+            return
         self.beside.give(self.kind, self.held, 0, self.held.count)
         if self.state.has_power:
             self.left += self.need
         self._keep_room(0)
         if self.state.has_quotas:
             self._keep_room(1)
-        if self.room.count > 0 and self._fits_beside():
+        if self._fits_beside():
             self._hold_found()
+        self.beside.take(self.kind, self.held, 0, self.held.count)
+        if self.state.has_power:
+            self.left -= self.need
 
     @compiled
     def _keep_room(self, turn: cython.int) -> cython.void:

@@ -238,53 +238,12 @@ class Conservative(Backfilling):
         None = it is never known to.
         """
         with self.giving_room(head) as room:
-            shadow, free, spare = self.shadow_without(room, head)
+            found = self.shadow_without(room, head)
             if self.held is None:
                 return None
-            free.give(self.held, self.state.demand[head])
-            spare += self.state.draw(head, self.held)
-            runs = [job for job in room if self.state.running[job].expected > shadow]
-            where, giving = self._settled(head, runs, (shadow, free, spare))
+            (shadow, _, _), giving = self.settled(head, room, found)
         start = max(shadow, math.nextafter(self.state.now, math.inf))
-        return Plan(head, Promise(start, where, self.stop_of(head, start)), giving)
-
-    def _settled(
-        self, head: int, runs: list[int], then: tuple[float, Any, int]
-    ) -> tuple[Where, tuple[int, ...]]:
-        """Return where the head goes, and who of those that may give way for it has to.
-
-        As preemption will choose: the highest ranks stay, as far as the head has a place beside
-        them, and under quotas its own queue's before those of others.
-
-        Args:
-            head: it has a place once all of them are gone.
-            runs: those who run then.
-            then: the shadow, and what is free and may be drawn then without all of them.
-        """
-        state, (shadow, free, spare) = self.state, then
-        where, quotas = self.held or [], state.quotas
-        kept, giving = list[int](), list[int]()
-        order = self.ranked(runs)
-        if quotas is not None:
-            order.sort(key=lambda job: quotas.queue[job] != quotas.queue[head])
-        for job in order:
-            free.take(state.running[job].where, state.demand[job])
-            if quotas is not None:
-                quotas.put(job)
-            draw = state.floors.get(job, 0)
-            found, _ = state.search(head, free, shadow, spare - draw)
-            if found is not None:
-                where, spare = found, spare - draw
-                kept.append(job)
-                continue
-            giving.append(job)
-            free.give(state.running[job].where, state.demand[job])
-            if quotas is not None:
-                quotas.lift(job)
-        if quotas is not None:
-            for job in kept:
-                quotas.lift(job)
-        return where, tuple(giving)
+        return Plan(head, Promise(start, self.held, self.stop_of(head, start)), giving)
 
     def _promise_and_start(self, waiting: list[int], broken: list[int], *, improves: bool) -> None:
         """Promise the broken ones anew, improve all, promise those who have none; start the due.

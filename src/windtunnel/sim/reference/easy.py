@@ -81,10 +81,14 @@ class Backfilling(Rule):
     def reserve(self, head: int) -> tuple[float, Any, int]:
         """Return the shadow time, and what is free and may be drawn then beside the head.
 
-        It is inf, and what is free now, where the head is never known to fit.
+        It is inf, and what is free now, where the head is never known to fit. Who of those that may
+        give way need not goes on beside the head.
         """
         with self.giving_room(head) as room:
-            return self.shadow_without(room, head)
+            found = self.shadow_without(room, head)
+            if room and self.held is not None:
+                found, _ = self.settled(head, room, found)
+            return found
 
     @contextmanager
     def giving_room(self, head: int) -> Iterator[list[int]]:
@@ -120,6 +124,48 @@ class Backfilling(Rule):
                 return time, free, spare - state.draw(head, where)
         self.held = None
         return math.inf, state.free.copy(), state.spare
+
+    def settled(
+        self, head: int, room: list[int], then: tuple[float, Any, int]
+    ) -> tuple[tuple[float, Any, int], tuple[int, ...]]:
+        """Return ``then`` with those back who need not give way for the head, and who has to.
+
+        As preemption will choose: the highest ranks stay, as far as the head has a place beside
+        them, and under quotas its own queue's before those of others.
+
+        Args:
+            head: it has a place, ``held``, once all of them are gone.
+            room: running jobs that may give way.
+            then: the shadow, and what is free and may be drawn then beside the head alone.
+        """
+        state, (shadow, free, spare) = self.state, then
+        where, quotas = self.held or [], state.quotas
+        free.give(where, state.demand[head])
+        spare += state.draw(head, where)
+        kept, giving = list[int](), list[int]()
+        order = self.ranked(job for job in room if state.running[job].expected > shadow)
+        if quotas is not None:
+            order.sort(key=lambda job: quotas.queue[job] != quotas.queue[head])
+        for job in order:
+            free.take(state.running[job].where, state.demand[job])
+            if quotas is not None:
+                quotas.put(job)
+            draw = state.floors.get(job, 0)
+            found, _ = state.search(head, free, shadow, spare - draw)
+            if found is not None:
+                where, spare = found, spare - draw
+                kept.append(job)
+                continue
+            giving.append(job)
+            free.give(state.running[job].where, state.demand[job])
+            if quotas is not None:
+                quotas.lift(job)
+        if quotas is not None:
+            for job in kept:
+                quotas.lift(job)
+        free.take(where, state.demand[head])
+        self.held = where
+        return (shadow, free, spare - state.draw(head, where)), tuple(giving)
 
     def below(self, head: int) -> list[int]:
         """Return the running jobs that are ranked below a waiting one, the highest rank first."""
