@@ -350,3 +350,32 @@ def test_one_object_flies_twice_alike(tmp_path: Path) -> None:
     first, second = (wt.simulate(BORROWED, "pool:8", policy) for _ in range(2))
     assert first.table.equals(second.table)
     assert first.notes == second.notes
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_reclaims_goes_where_there_is_power(engine: Any) -> None:
+    """The placement would choose A, where 4 GPUs draw 400 W; on B they draw 40 of the 50 W."""
+    queues = [
+        {"vc": "x", "cohort": "c", "nominal_quota": 4},
+        {"vc": "y", "cohort": "c", "nominal_quota": 0},
+    ]
+    gpus = {"A": {"idle_w": 0, "active_w": 100}, "B": {"idle_w": 0, "active_w": 10}}
+    asked: dict[str, Any] = {
+        "submit_time": [0, 5],
+        "duration": [100, 10],
+        "num_gpus": [4, 4],
+        "vc": ["y", "x"],
+        "gpu_type": ["B", None],
+    }
+    out = wt.simulate(
+        asked,
+        "1x4:A,1x4:B",
+        "quota:reclaim_within_cohort=Any",
+        quotas={"queues": queues},
+        power={"gpus": gpus, "host_w": 0},
+        power_cap=50,
+        engine=engine,
+    )
+    assert out.table["start_time"].to_pylist() == [0, 5]
+    assert out.table["end_time"].to_pylist() == [110, 15]
+    assert out.flight.nodes.tolist() == [1, 1, 1]

@@ -121,7 +121,7 @@ class QuotaRule(Rule):
     ) -> None:
         Rule.__init__(self, state, admission)
         self.accounts = QuotaAccounts(order)
-        self.victims = QuotaVictims(state, self.accounts, order)
+        self.victims = QuotaVictims(admission, self.accounts, order)
         self.fair = bool(order.fair)
         self.queues = queues = len(order.strict)
         self.queue_of = numpy.ascontiguousarray(order.queue_of, dtype=numpy.int32)
@@ -434,7 +434,7 @@ class QuotaRule(Rule):
                 break
             if self.victims.find(job, queue, flavor, self.kinds[index]):
                 self.on_flavor = flavor
-                self.kind = self.kinds[index]
+                self.kind = self.victims.found_kind
                 return True
         self.victims.gone.count = 0
         return False

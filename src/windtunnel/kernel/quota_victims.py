@@ -9,6 +9,7 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
@@ -29,7 +30,7 @@ class QuotaVictims:
     """Finds who gives way.
 
     Args:
-        state: the run.
+        admission: whether jobs may start.
         accounts: the books.
         order: the quotas (`windtunnel.sim.cohort_order.CohortOrder`).
 
@@ -41,10 +42,12 @@ class QuotaVictims:
         later: how many at the front of a segment were passed over (fair sharing).
         gone: those that are away for trial; in the end the victims, in order.
         synced: how many of them are away in ``spare``, too; -1 = it is to be copied first.
-        found: where the job goes then.
+        found, found_kind: where the job goes then, and as what.
+        kind_here: as what it fitted last.
     """
 
     state: State
+    admission: Admission
     accounts: QuotaAccounts
     fair: cython.bint
     reclaims: cython.int[::1]
@@ -68,9 +71,11 @@ class QuotaVictims:
     spared: cython.longlong
     spare: Free
     found: Pairs
+    found_kind: cython.int
+    kind_here: cython.int
 
-    def __init__(self, state: State, accounts: QuotaAccounts, order: object) -> None:
-        self.state, self.accounts = state, accounts
+    def __init__(self, admission: Admission, accounts: QuotaAccounts, order: object) -> None:
+        self.state, self.admission, self.accounts = admission.state, admission, accounts
         self.fair = bool(order.fair)
         self.reclaims = numpy.ascontiguousarray(order.reclaims, dtype=numpy.int32)
         self.within = numpy.ascontiguousarray(order.within, dtype=numpy.int32)
@@ -82,7 +87,7 @@ class QuotaVictims:
         self.later = numpy.zeros(segments, dtype=numpy.int32)
         self.queue_of = numpy.ascontiguousarray(order.queue_of, dtype=numpy.int32)
         self.candidates, self.gone = JobList(), JobList()
-        self.spare = state.free.twin()
+        self.spare = self.state.free.twin()
         self.found = Pairs()
 
     @compiled
@@ -204,7 +209,20 @@ class QuotaVictims:
         while self.synced < self.gone.count:
             self._give(self.gone.job[self.synced])
             self.synced += 1
-        return fits_as(self.state, self.spare, self.job, self.kind, self.spared)
+        return self._has_place()
+
+    @compiled
+    def _has_place(self) -> cython.bint:
+        """Return whether the job has a place in ``spare``, as `Admission.fit` seeks one."""
+        self.kind_here = self.kind
+        if fits_as(self.state, self.spare, self.job, self.kind, self.spared):
+            return True
+        if not self.state.has_power or self.kind != self.state.kind[self.job]:
+            return False
+        self.kind_here = self.admission.cheap_kind(self.job, self.state.spare() + self.spared)
+        return self.kind_here >= 0 and fits_as(
+            self.state, self.spare, self.job, self.kind_here, self.spared
+        )
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
@@ -279,7 +297,7 @@ class QuotaVictims:
             self._book(job, 1)
             if self._has_quota(borrowing):
                 self._take_back(job)
-                if fits_as(self.state, self.spare, self.job, self.kind, self.spared):
+                if self._has_place():
                     self._note_place()
                     self._let_stay(at)
                     continue
@@ -290,6 +308,7 @@ class QuotaVictims:
     def _note_place(self) -> cython.void:
         self.found.count = 0
         self.found.extend(self.spare.place, 0, self.spare.place.count)
+        self.found_kind = self.kind_here
 
     @compiled
     def _let_stay(self, at: cython.int) -> cython.void:
