@@ -54,7 +54,7 @@ def in_and_out(length: float) -> Any:
 @ENGINES
 def test_turns_that_resuming_fills_are_an_error(engine: str) -> None:
     """Of 2 s each, of which 2 go into resuming; what runs at first did 2 s of its work."""
-    with pytest.raises(wt.PolicyError, match=r"started jobs 50 times in its last 50 decisions"):
+    with pytest.raises(wt.PolicyError, match=r"started jobs 50 times in 50 decisions"):
         wt.simulate(JOBS, "1x4", turns(2.0), restore_time=2.0, engine=engine)
 
 

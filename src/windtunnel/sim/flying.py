@@ -81,11 +81,13 @@ class Flying:
             return self._sources()
         elif why == DECIDE:
             assert self.driver is not None  # noqa: S101 - it asks nobody else
-            self.headway.decides(self.sim.now, self.run.tables.num_stays)
+            if self.sim.points >= self.headway.due:
+                self._look_at_headway()
             self.driver.decide()
             return not self.run.is_stopped
         elif why == ROUND:
-            self.headway.decides(self.sim.now, self.run.tables.num_stays)
+            if self.sim.points >= self.headway.due:
+                self._look_at_headway()
             self.run.tell()
             self.run.ask_again()
         elif why == AFTER:
@@ -99,6 +101,9 @@ class Flying:
         else:
             tell(int(self.run.tables.counts[2]) / max(len(self.problem.rows), 1))
         return True
+
+    def _look_at_headway(self) -> None:
+        self.headway.look(self.sim.now, self.sim.points, self.run.tables.num_stays)
 
     def _flight(self) -> Flight:
         """Return what happened, jobs that still run cut off at the horizon."""

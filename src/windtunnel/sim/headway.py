@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.run_rules import Rules
 
-#: Decisions, or rounds, between two looks.
+#: Decisions between two looks.
 BETWEEN_LOOKS = 10_000
 
 
@@ -26,32 +26,37 @@ class Headway:
 
     Args:
         policy: who decides.
-        rules: how the run goes; one with a horizon ends in any case, and is let go on.
+        rules: how the run goes; one with a horizon ends in any case.
         work_left: returns the work left of each active job now, s, by arrival number.
+
+    Attributes:
+        due: after how many decisions it looks again; a run with a horizon is never looked at.
     """
 
     def __init__(
         self, policy: Policy, rules: Rules, work_left: Callable[[], dict[int, float]]
     ) -> None:
         self._label, self._work_left = policy.label, work_left
-        self._is_needed = rules.until == math.inf
-        self._decisions, self._starts = 0, 0
-        self._left: dict[int, float] = {}
+        self.due = BETWEEN_LOOKS if rules.until == math.inf else math.inf
+        self._starts, self._left = 0, dict[int, float]()
 
-    def decides(self, now: float, num_starts: int) -> None:
-        """Count one more decision, at ``now`` (s); ``num_starts`` stays have begun so far.
+    def look(self, now: float, decisions: int, num_starts: int) -> None:
+        """Look whether jobs have got on.
+
+        Args:
+            now: s.
+            decisions: so many have been made; `due` or more.
+            num_starts: so many stays have begun.
 
         Raises:
-            PolicyError: in `BETWEEN_LOOKS` decisions jobs were started, yet none arrived or ended,
-                and all have as much work left as before.
+            PolicyError: since the last look jobs were started, yet none arrived or ended, and all
+                have as much work left as then.
         """
-        self._decisions += 1
-        if self._decisions % BETWEEN_LOOKS or not self._is_needed:
-            return
+        self.due = decisions + BETWEEN_LOOKS
         left, starts = self._work_left(), num_starts - self._starts
         if left and starts and left == self._left:
             message = (
-                f"started jobs {starts:,} times in its last {BETWEEN_LOOKS:,} decisions, and none "
+                f"started jobs {starts:,} times in {BETWEEN_LOOKS:,} decisions, and none "
                 "got on with its work; this would go on for ever. Let jobs run for longer than "
                 "saving and restoring take (every, save_time, restore_time), or give the run an "
                 "end (until)."

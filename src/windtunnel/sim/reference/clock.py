@@ -69,7 +69,7 @@ class Clock:
             return False
         self._rounds += 1
         if not self._decides_itself:
-            self._headway.decides(now, len(self.state.stays))
+            self._look_at_headway(now)
         self.state.scheduler.rekey()
         return True
 
@@ -103,12 +103,16 @@ class Clock:
         self.pending, self._has_rung = math.inf, False
         self.points += 1
         if self._decides_itself:
-            self._headway.decides(now, len(self.state.stays))
+            self._look_at_headway(now)
         self.state.begin_decision()
         self.state.scheduler.decide()
         self.state.at_round = False
         if self.state.recorder is not None:
             self.state.recorder.decided(self.points)
+
+    def _look_at_headway(self, now: float) -> None:
+        if self.points >= self._headway.due:
+            self._headway.look(now, self.points, len(self.state.stays))
 
     def note_idle(self, now: float, *, arrived: bool, certain: bool) -> None:
         """Note whether anybody runs, or was started.
