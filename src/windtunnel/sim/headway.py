@@ -1,7 +1,7 @@
 """`Headway`: notices a policy that starts and stops jobs for ever, so that none gets on.
 
 A policy of the user's in Python may give turns that are shorter than saving and resuming take. Such
-a run would never end. (Of the house's own policies this is known before the run, and refused.)
+a run would never end. (Of windtunnel's own policies this is known before the run, and refused.)
 """
 
 from __future__ import annotations
