@@ -25,6 +25,8 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from msgspec import Struct
+
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
@@ -44,8 +46,7 @@ if TYPE_CHECKING:
 ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """Start a waiting job.
 
     Attributes:
@@ -66,8 +67,7 @@ class Start:
     beside: JobView | None = None
 
 
-@dataclass(frozen=True)
-class Preempt:
+class Preempt(Struct, frozen=True):
     """Stop a running job; it waits again with the work it has left.
 
     Attributes:
@@ -81,8 +81,7 @@ class Preempt:
     ends: bool = False
 
 
-@dataclass(frozen=True)
-class Rerate:
+class Rerate(Struct, frozen=True):
     """Let a running job do so much work a second from now on, before what slows everybody.
 
     Attributes:
@@ -94,8 +93,7 @@ class Rerate:
     rate: float
 
 
-@dataclass(frozen=True)
-class Resize:
+class Resize(Struct, frozen=True):
     """Run a job, waiting or running, in another way: other GPUs, cores or plan; elastic runs only.
 
     A running job stops and is launched again at once, which costs it its penalty and nothing else.
@@ -111,8 +109,7 @@ class Resize:
     where: Sequence[tuple[int, float]] | None = None
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(Struct, frozen=True):
     """Run a job on other nodes from now on, which costs it what resuming does; no preemption.
 
     Attributes:
@@ -126,8 +123,7 @@ class Move:
     rate: float | None = None
 
 
-@dataclass(frozen=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """Ask to decide at a later instant, even if nothing else happens then.
 
     Attributes:
@@ -137,8 +133,7 @@ class Wake:
     at: float
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """End the run at this instant, as at a horizon: what was to be found out is known."""
 
 
