@@ -111,10 +111,6 @@ class Announced:
         self.wake_time = wake_time
         self.sleep_group = group
 
-    def check(self) -> None:
-        """Raise what Python has raised that the loop asked about caps and GPU types."""
-        self.raised.check()
-
     @compiled
     def ready_at(self, place: cython.int, now: cython.double) -> cython.double:
         """Return when one of the nodes that are not awake could be, s."""

@@ -44,11 +44,6 @@ class Free:
     has_quotas: cython.bint
     quotas: QuotaLimits
 
-    def check(self) -> None:
-        """Raise what a placement in Python has raised."""
-        if self.raised is not None:
-            self.raised.check()
-
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits now, and write where into ``place``."""

@@ -531,20 +531,33 @@ class Simulation:
         self.record_up(-ENDLESS)
 
     def run(self) -> int:
-        """Go on until Python is needed; return for what (``LOOP_...``)."""
+        """Go on until Python is needed; return for what (``LOOP_...``).
+
+        Raises what `check` does.
+        """
         code: cython.int
         with cython.nogil:
             code = self.advance()
+        self._raise_kept()
         return code
 
-    def check_memory(self) -> None:
-        """Raise what could not be raised where the loop found no memory for a longer array.
+    def check(self) -> None:
+        """Raise what could not be raised within the loop: what Python has raised that it asked.
 
         Raises:
-            MemoryError: that was so since the run began.
+            MemoryError: there was no memory for a longer array.
         """
+        self._raise_kept()
+
+    @cython.cfunc
+    def _raise_kept(self) -> cython.void:
         if self.refused != PAIRS_REFUSED:
             raise MemoryError("there is no memory for what the run has to remember")
+        if self.state.free.raised is not None:
+            self.state.free.raised.raise_kept()
+        self.rule.admission.announced.raised.raise_kept()
+        if self.state.has_power:
+            self.state.power.check()
 
     def take_fresh(self) -> list:
         """Return the jobs that arrived, and wait for Python to say what becomes of them."""

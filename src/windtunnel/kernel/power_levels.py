@@ -106,7 +106,7 @@ class PowerLevels:
 
     def check(self) -> None:
         """Raise what making a table has raised."""
-        self.choices.raised.check()
+        self.choices.raised.raise_kept()
 
     @compiled
     def enter(

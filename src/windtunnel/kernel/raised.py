@@ -30,11 +30,12 @@ class Raised:
             return None
         try:
             return function(*arguments)
-        except BaseException as error:  # noqa: BLE001 - raised by `check`
+        except BaseException as error:  # noqa: BLE001 - raised by `raise_kept`
             self.error = error
             return None
 
-    def check(self) -> None:
+    @cython.cfunc
+    def raise_kept(self) -> cython.void:
         """Raise what was kept."""
         error: Any = self.error
         if error is not None:

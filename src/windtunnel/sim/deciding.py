@@ -92,7 +92,8 @@ class Driver(Decisions):
         Raises:
             PolicyError: a decision that is impossible; names the instant and the job.
         """
-        self.forget_alarms(self.deciding.now)
+        if self.alarms:
+            self.forget_alarms(self.deciding.now)
         fills = self.policy.fills and not self.run.sim.takes_round()
         try:
             (self.deciding.fill if fills else self.deciding.decide)()

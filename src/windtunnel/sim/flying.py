@@ -66,10 +66,9 @@ class Flying:
     def fly(self) -> Flight:
         """Fly, and return the flight."""
         while (why := self.sim.run()) != OVER:
-            self.run.check()
             if not self._answer(why):
                 break
-        self.run.check()
+        self.sim.check()
         self.run.tell()
         return self._flight()
 

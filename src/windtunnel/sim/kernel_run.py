@@ -237,14 +237,6 @@ class KernelRun:
             known = self._narrowed[kind, types] = self.free.add_kind(bound)
         return known
 
-    def check(self) -> None:
-        """Raise what Python, an interrupt of it, or a lack of memory has raised in the kernel."""
-        self.sim.check_memory()
-        self.free.check()
-        self.announced.check()
-        if self.levels is not None:
-            self.levels.check()
-
     def begin(self, rule: Any) -> None:
         """Make the loop, with the rule for the queue."""
         rules, plan, power = self.rules, self.plan, self.power
