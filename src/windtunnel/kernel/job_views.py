@@ -164,16 +164,18 @@ class JobViews:
         count: cython.longlong = len(numbers)
         jobs: cython.int[::1] = numbers
         values: cython.double[::1] = numpy.empty(count)
+        are_running: cython.bint = name == "running"
+        are_left: cython.bint = name == "remaining"
         for at in range(count):
             job = jobs[at]
-            if name == "running":
+            if are_running:
                 values[at] = _view_runs(self.state, job)
-            elif name == "remaining":
+            elif are_left:
                 values[at] = _view_left(self.state, job)
             else:
                 values[at] = self.state.run_time(job)
         found = numpy.asarray(values)
-        return found.astype(bool) if name == "running" else found
+        return found.astype(bool) if are_running else found
 
 
 @cython.cfunc

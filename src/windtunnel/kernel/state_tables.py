@@ -8,7 +8,7 @@ import numpy
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.state import STATE_RUNNING, STATE_WAITING, State
+from windtunnel.kernel.state import STATE_FINISHED, STATE_RUNNING, STATE_WAITING, State
 
 
 @cython.final
@@ -18,12 +18,17 @@ class StateTables:
 
     Args:
         state: whose tables.
+
+    Attributes:
+        finished: so many jobs have finished before the first that has not.
     """
 
     state: State
+    finished: cython.int
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.finished = 0
 
     def secured(self, job: int) -> float:
         """Return a running job's work left if it failed now, s at full speed."""
@@ -64,7 +69,7 @@ class StateTables:
 
     def waiting_jobs(self) -> list:
         """Return the jobs that wait; of runs whose nodes sleep, in the order in which they came."""
-        waiting = numpy.flatnonzero(numpy.asarray(self.state.status) == STATE_WAITING)
+        waiting = self.active_jobs(False)
         if self.state.counts_nodes:
             waiting = waiting[numpy.argsort(numpy.asarray(self.state.came)[waiting])]
         return waiting.tolist()
@@ -133,11 +138,21 @@ class StateTables:
 
     def active_jobs(self, running: bool) -> numpy.ndarray:
         """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""
-        status = numpy.asarray(self.state.status)
+        first: cython.int = self._first_unfinished()
+        arrived = numpy.searchsorted(numpy.asarray(self.state.submit), self.state.now, "right")
+        status = numpy.asarray(self.state.status)[first:arrived]
         active = status == STATE_WAITING
         if running:
             active |= status == STATE_RUNNING
-        return numpy.flatnonzero(active).astype(numpy.int32)
+        return numpy.flatnonzero(active).astype(numpy.int32) + first
+
+    @compiled
+    def _first_unfinished(self) -> cython.int:
+        """Return the first job that has not finished; all before it have, and never run again."""
+        count: cython.int = self.state.num_jobs
+        while self.finished < count and self.state.status[self.finished] == STATE_FINISHED:
+            self.finished += 1
+        return self.finished
 
     def running(self) -> list:
         """Return the running jobs in order of start."""

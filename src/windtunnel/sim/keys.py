@@ -139,9 +139,9 @@ def keys_of(policy: Policy, views: Any, numbers: np.ndarray, now: float) -> np.n
     if values.shape != (len(jobs),):
         message = f"key returned shape {values.shape}; expected ({len(jobs)},), one a job"
         raise PolicyError(policy.label, message, time=now)
-    values = values + 0.0  # no -0.0: equal keys have equal bits
-    bad = np.flatnonzero(np.isnan(values))
-    if len(bad):
-        job = jobs.job_id[bad[0]]
+    values += 0.0  # no -0.0: equal keys have equal bits
+    missing = np.isnan(values)
+    if missing.any():
+        job = jobs.job_id[missing.argmax()]
         raise PolicyError(policy.label, "key is NaN", time=now, job=job)
     return values
