@@ -1,7 +1,9 @@
-"""A policy of the user's that lets no job get on is stopped; one that lets any is not."""
+"""A run in which no job gets on is stopped; one in which any does is not."""
 
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import windtunnel as wt
 from windtunnel.sim import headway
 from windtunnel.sim.contract import Preempt, Wake
+from windtunnel.sim.run_rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,3 +90,35 @@ def test_a_long_job_beside_it_is_waited_for(engine: str) -> None:
         wt.simulate(jobs, "2x4", in_and_out(1.0), restore_time=1.0, engine=engine)
     assert error.value.time is not None
     assert error.value.time > 500.0
+
+
+#: Power for the node in 10 s of every 20.
+ON_AND_OFF: dict[str, Any] = {
+    "power": {"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+    "power_cap": {"rows": [[0.0, 1000.0], [10.0, 9.0], [20.0, 1000.0], [30.0, 9.0]]},
+}
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["fifo", "srtf"])
+def test_a_cap_that_leaves_no_time_for_work_is_an_error(engine: str, policy: str) -> None:
+    """The first window is all work; each of the others goes into resuming."""
+    jobs = {"submit_time": [0], "duration": [25], "num_gpus": [4]}
+    with pytest.raises(wt.PolicyError, match=r"none got on .* \(every, power_cap") as error:
+        wt.simulate(jobs, "1x4", policy, restore_time=10.0, engine=engine, **ON_AND_OFF)
+    assert error.value.time is not None
+    assert error.value.time % 10 == 0
+
+
+@ENGINES
+def test_a_cap_that_leaves_time_for_work_is_none(engine: str) -> None:
+    """10 s at first, then a quarter of a second in each window: 60 of them."""
+    jobs = {"submit_time": [0], "duration": [25], "num_gpus": [4]}
+    run = wt.simulate(jobs, "1x4", "fifo", restore_time=9.75, engine=engine, **ON_AND_OFF)
+    assert run.flight.preemptions.tolist() == [60]
+    assert run.flight.end.tolist() == [60 * 20 + 10.0]
+
+
+def test_nothing_is_said_of_a_cap_where_chance_decides() -> None:
+    rules = Rules("skip", disruptions=SimpleNamespace(by_chance=True))  # type: ignore[arg-type]
+    assert headway.Headway(turns(2.0), rules, dict).cap_due == math.inf

@@ -158,6 +158,9 @@ class Flying:
             self.sim.undo_instant()
             return False
         now = self.sim.now
+        changes_cap = self.powered is not None and self.powered.changes_cap_by(now)
+        if changes_cap and self.sim.points >= self.headway.cap_due:
+            self._look_at_headway()
         for source in self.sources:
             source.apply(now)
             self.run.tell()

@@ -1,7 +1,8 @@
-"""`Headway`: notices a policy that starts and stops jobs for ever, so that none gets on.
+"""`Headway`: notices that jobs are started and stopped for ever, so that none gets on.
 
-A policy of the user's in Python may give turns that are shorter than saving and resuming take. Such
-a run would never end. (Of windtunnel's own policies this is known before the run, and refused.)
+A policy of the user's in Python may give turns that are shorter than saving and resuming take, and
+a power cap that changes again and again may stop jobs before they have resumed. Such a run would
+never end. (Of the turns of windtunnel's own policies this is known before the run, and refused.)
 """
 
 from __future__ import annotations
@@ -38,7 +39,17 @@ class Headway:
     ) -> None:
         self._label, self._work_left = policy.label, work_left
         self.due = BETWEEN_LOOKS if rules.until == math.inf else math.inf
+        plan = rules.disruptions
+        self._is_certain = plan is None or not plan.by_chance
         self._starts, self._left = 0, dict[int, float]()
+
+    @property
+    def cap_due(self) -> float:
+        """After how many decisions it looks as the power cap changes.
+
+        Where nodes or jobs fail by chance a job may get through some day.
+        """
+        return self.due if self._is_certain else math.inf
 
     def look(self, now: float, decisions: int, num_starts: int) -> None:
         """Look whether jobs have got on.
@@ -58,8 +69,8 @@ class Headway:
             message = (
                 f"started jobs {starts:,} times in {BETWEEN_LOOKS:,} decisions, and none "
                 "got on with its work; this would go on for ever. Let jobs run for longer than "
-                "saving and restoring take (every, save_time, restore_time), or give the run an "
-                "end (until)."
+                "saving and restoring take (every, power_cap, save_time, restore_time), or give "
+                "the run an end (until)."
             )
             raise PolicyError(self._label, message, time=now)
         self._left, self._starts = left, num_starts

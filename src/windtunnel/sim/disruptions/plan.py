@@ -111,6 +111,11 @@ class Plan:
         """Whether nodes may become slow."""
         return any(stream.model.speed for stream in self.streams)
 
+    @property
+    def by_chance(self) -> bool:
+        """Whether nodes or jobs fail at random times."""
+        return bool(self.streams) or bool(self.hazard.any())
+
     def changes(self) -> list[tuple[float, int, int]]:
         """Return the holds known in advance, in order: time, 1 begins or 0 ends, place in holds."""
         return sorted(

@@ -82,6 +82,10 @@ class PowerSources:
         """Whether the cap will change."""
         return self._next_cap[0] < math.inf
 
+    def changes_cap_by(self, now: float) -> bool:
+        """Return whether the cap is to change now, or was to before, s."""
+        return self._next_cap[0] <= now
+
     def next_time(self) -> float:
         """Return when something happens next, s; never once every job is over."""
         run = self.run

@@ -110,6 +110,11 @@ class Clock:
         if self.state.recorder is not None:
             self.state.recorder.decided(self.points)
 
+    def note_cap(self, now: float) -> None:
+        """See to it that jobs get on though the power cap changes, now (s) again."""
+        if self.points >= self._headway.cap_due:
+            self._look_at_headway(now)
+
     def _look_at_headway(self, now: float) -> None:
         if self.points >= self._headway.due:
             self._headway.look(now, self.points, len(self.state.stays))

@@ -154,6 +154,8 @@ class Loop:
     def _sources(self, now: float) -> bool:
         news = self.outages is not None and self.outages.apply(now)
         self.state.happened = now
+        if self.power.changes_cap_by(now):
+            self.clock.note_cap(now)
         return self.power.apply(now) or news
 
     def _decide_after(self, now: float, *, news: bool, due: bool = True) -> None:
