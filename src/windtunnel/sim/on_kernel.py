@@ -7,6 +7,7 @@ time without power, the nodes in use. The rest is asked when something is due.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class OnKernel:
 
     def __init__(self, run: KernelRun, rule: Any) -> None:
         self.run, self.sim, self.state, self.free = run, run.sim, run.state, run.free
+        self.scheduler, self.class_of = rule, run.line_of
         self.tables = tables = run.tables
         state, sim = run.state, run.sim
         self.running_jobs, self.running_on = tables.running, tables.running_on
@@ -49,7 +51,8 @@ class OnKernel:
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.launch_cost = run.queue_again, run.launch_cost
         self.may_go_on, self.nodes_for = run.policy.may_go_on, run.policy.nodes_for
-        self.planned_starts, self.giving_way = rule.planned_starts, rule.giving_way
+        #: Quotas that are tried stand in what would be free.
+        self.trying_quotas = nullcontext
         self.asks_below = run.rules.preemption == "feasible" and run.rules.quotas is None
         columns = tables.columns()
         self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
@@ -82,36 +85,10 @@ class OnKernel:
         """Return the nodes on which any job runs."""
         return {node for job in self.running_jobs() for node, _ in self.where(job)}
 
-    def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
-        """Return the nodes that waiting jobs would get if some nodes were restored."""
-        shown = self._with_awake(nodes)
-        needed: dict[int, None] = {}
-        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
-        for job in self.waiting_jobs():
-            kind = int(self.run.line_of[job]), self.nodes_for(job)
-            if kind in hopeless:
-                continue
-            where = self._look_among(shown, job, kind[1], takes=True)
-            if where is None:
-                hopeless[kind] = job
-            else:
-                needed |= {node: None for node, _ in where}
-        if not hopeless:
-            return list(needed)
-        alone = self._with_awake(nodes)
-        found = {
-            kind: self._look_among(alone, job, kind[1], takes=False)
-            for kind, job in hopeless.items()
-        }
-        for (line, _), where in found.items():
-            there = self._look_below(nodes, line) if where is None and self.asks_below else where
-            needed |= {node: None for node, _ in there or ()}
-        return list(needed)
-
-    def _look_among(
-        self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool
+    def look_in(
+        self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool = False
     ) -> Where | None:
-        """Return where a job would go, on some nodes alone; None of nodes = on all."""
+        """Return where a waiting job would go in what would be free, on some nodes alone."""
         others: list[int] = []
         if nodes is not None:
             others = [n for n in range(len(self.run.problem.sizes)) if n not in nodes]
@@ -122,18 +99,11 @@ class OnKernel:
             shown.restore_node(node, ASLEEP)
         return where
 
-    def _look_below(self, nodes: Collection[int], line: int) -> Where | None:
-        """Return where a line's first job would go if the jobs ranked below it were gone."""
-        first, below = self.giving_way(line)
-        if not below:
-            return None
-        shown = self._with_awake(nodes)
-        for job in below:
-            shown.give_pairs(self.tables.kind_of(job), self.where(job))
-        found: Where | None = self.run.admission.look_in(shown, first, takes=False)
-        return found
+    def give_in(self, shown: Any, job: int) -> None:
+        """Let the place of a running job be free in what would be free."""
+        shown.give_pairs(self.tables.kind_of(job), self.where(job))
 
-    def _with_awake(self, nodes: Collection[int]) -> Any:
+    def with_awake(self, nodes: Collection[int]) -> Any:
         """Return what is free now, some nodes that are not awake restored."""
         self._shown.become(self.free)
         for node in nodes:

@@ -19,6 +19,7 @@ from windtunnel.sim.power.ces import Ces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import SleepPlan
 
 
@@ -93,7 +94,7 @@ class Sleeper:
         """Call the nodes that waiting jobs would get, and the rule's buffer of others."""
         if not self.asleep:
             return
-        planned = sorted(self.run.planned_starts())
+        planned = sorted(self.run.scheduler.planned_starts())
         wanted = dict.fromkeys([*self._nodes_for_waiting(), *self._due(planned, now)])
         needed = tuple(node for node in wanted if node in self.asleep)
         if needed:
@@ -118,12 +119,52 @@ class Sleeper:
         return [float(self._used[i]) if 0 <= i < now else float(used) for i in places]
 
     def _nodes_for_waiting(self) -> list[int]:
-        """Return the nodes that waiting jobs would get if all were awake."""
-        if not self.run.waiting_jobs():
+        """Return the nodes that waiting jobs would get if all were awake.
+
+        In order of coming, each job besides those before it; then of each class of which one does
+        not fit so, or has not the power, the first alone: it may be its turn before theirs. Where
+        jobs are preempted, and no quotas limit the run, one that does not fit alone either may get
+        its place from those ranked below it: that is tried for the first in rank of its class.
+        Each node once, in the order in which it is needed.
+        """
+        run, waiting = self.run, self.run.waiting_jobs()
+        if not waiting:
             return []
-        shown = [*self.asleep, *(node for _, node in self.waking)]
-        nodes: list[int] = self.run.nodes_for_waiting(shown)
-        return nodes
+        needed: dict[int, None] = {}
+        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
+        shown = self._all_awake()
+        with run.trying_quotas():
+            for job in waiting:
+                kind = int(run.class_of[job]), run.nodes_for(job)
+                if kind in hopeless:
+                    continue
+                where = run.look_in(shown, job, kind[1], takes=True)
+                if where is None:
+                    hopeless[kind] = job
+                else:
+                    needed |= {node: None for node, _ in where}
+        if hopeless:
+            shown = self._all_awake()
+            alone = [run.look_in(shown, job, kind[1]) for kind, job in hopeless.items()]
+            for (line, _), where in zip(hopeless, alone, strict=True):
+                there = self._look_below(line) if where is None and run.asks_below else where
+                needed |= {node: None for node, _ in there or ()}
+        return list(needed)
+
+    def _all_awake(self) -> Any:
+        """Return what would be free if all nodes were awake."""
+        return self.run.with_awake([*self.asleep, *(node for _, node in self.waking)])
+
+    def _look_below(self, kind: int) -> Where | None:
+        """Return where the first of a class would go if the jobs ranked below it were gone."""
+        first, below = self.run.scheduler.giving_way(kind)
+        if not below:
+            return None
+        shown = self._all_awake()
+        for job in below:
+            self.run.give_in(shown, job)
+        found: Where | None = self.run.look_in(shown, first, None)
+        return found
 
     def _due(self, planned: list[tuple[float, list[int]]], now: float) -> list[int]:
         """Return the nodes of starts that are planned so soon that those asleep are called now."""
@@ -134,7 +175,7 @@ class Sleeper:
         """Let so many nodes sleep, those that waiting jobs would get not among them."""
         taken = {*self.run.nodes_in_use(), *self.asleep, *(node for _, node in self.waking)}
         taken.update(self._nodes_for_waiting())
-        taken.update(self._due(self.run.planned_starts(), now))
+        taken.update(self._due(self.run.scheduler.planned_starts(), now))
         idle = [node for node in range(self.nodes - 1, -1, -1) if node not in taken]
         for node in idle[:number]:
             self.run.withhold(node)

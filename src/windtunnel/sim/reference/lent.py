@@ -71,10 +71,6 @@ class Lent(State):
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
         return int(self.free.free[place])
 
-    def planned_starts(self) -> list[tuple[float, list[int]]]:
-        """Return when jobs are planned to start, s, and on which nodes, as far as is planned."""
-        return self.scheduler.planned_starts()
-
     def resume_cost(self, job: int) -> float:
         """Return the seconds that a job pays when it goes on after a stop."""
         return self.overhead[job]
@@ -105,60 +101,35 @@ class Lent(State):
         most, self.most_in_use = self.most_in_use, len(self.nodes_in_use())
         return most
 
-    def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
-        """Return the nodes that waiting jobs would get if some nodes were restored.
+    def look_in(
+        self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool = False
+    ) -> Where | None:
+        """Return where a waiting job would go in what would be free.
 
-        In order of coming, each job besides those before it; then of each class of which one does
-        not fit so, or has not the power, the first alone: it may be its turn before theirs. Where
-        jobs are preempted, and no quotas limit the run, one that does not fit alone either may get
-        its place from those ranked below it: that is tried for the first in rank of its class.
-        Each node once, in the order in which it is needed.
+        Args:
+            shown: that, as `with_awake` returned it.
+            job: which.
+            nodes: on these alone; None = on all.
+            takes: it is taken there; its quota, too, while quotas are tried.
         """
-        shown = self._with_awake(nodes)
-        needed: dict[int, None] = {}
-        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
-        with self.trying_quotas():
-            for job in self.waiting:
-                among = self.nodes_for(job)
-                if (self.class_of[job], among) in hopeless:
-                    continue
-                where, _ = self.search(job, self._among(shown, among), self.now, self.spare)
-                if where is None:
-                    hopeless[self.class_of[job], among] = job
-                    continue
-                shown.take(where, self.demand[job])
-                if self.quotas is not None:
-                    self.quotas.begin(job, where)
-                needed |= {node: None for node, _ in where}
-        alone = self._with_awake(nodes)
-        for (kind, among), job in hopeless.items():
-            there = self.search(job, self._among(alone, among), self.now, self.spare)[0]
-            if there is None and self.asks_below:
-                there = self._look_below(nodes, kind)
-            needed |= {node: None for node, _ in there or ()}
-        return list(needed)
+        free = shown
+        if nodes is not None:
+            free = shown.copy()
+            for node in range(len(self.problem.sizes)):
+                if node not in nodes:
+                    free.withhold(node)
+        where, _ = self.search(job, free, self.now, self.spare)
+        if where is not None and takes:
+            shown.take(where, self.demand[job])
+            if self.quotas is not None:
+                self.quotas.begin(job, where)
+        return where
 
-    def _among(self, free: Any, nodes: frozenset[int] | None) -> Any:
-        """Return what is free on some nodes alone; None = on all."""
-        if nodes is None:
-            return free
-        shown = free.copy()
-        for node in range(len(self.problem.sizes)):
-            if node not in nodes:
-                shown.withhold(node)
-        return shown
+    def give_in(self, shown: Any, job: int) -> None:
+        """Let the place of a running job be free in what would be free."""
+        shown.give(self.running[job].where, self.demand[job])
 
-    def _look_below(self, nodes: Collection[int], kind: int) -> Where | None:
-        """Return where the first of a class would go if the jobs ranked below it were gone."""
-        first, below = self.scheduler.giving_way(kind)
-        if not below:
-            return None
-        shown = self._with_awake(nodes)
-        for job in below:
-            shown.give(self.running[job].where, self.demand[job])
-        return self.search(first, shown, self.now, self.spare)[0]
-
-    def _with_awake(self, nodes: Collection[int]) -> Any:
+    def with_awake(self, nodes: Collection[int]) -> Any:
         """Return what is free now, some nodes that are not awake restored."""
         shown = self.free.copy()
         for node in nodes:
