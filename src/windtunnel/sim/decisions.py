@@ -18,7 +18,7 @@ import numpy as np
 
 from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import EVERY_NODE
-from windtunnel.cluster.parts import nodes_of_types, reserved_first, restricted
+from windtunnel.cluster.parts import reserved_first
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
@@ -78,7 +78,6 @@ class Decisions:
         self.alarms: list[float] = []
         #: The same: a policy may ask for one instant at every decision, for every job that waits.
         self._wanted: set[float] = set()
-        self._sizes: Any = None
 
     # What an engine says.
 
@@ -322,9 +321,7 @@ class Decisions:
             if name not in known:
                 given = [kind for kind in known if kind is not None]
                 raise SpecError.unknown("gpu_types", str(name), given)
-        if self._sizes is None:
-            self._sizes = self.problem.free_state()
-        return restricted(demand, self._sizes, nodes_of_types(self.problem.types, types))
+        return self.problem.on_types(demand, types)
 
     # What is impossible.
 
@@ -403,7 +400,7 @@ class Decisions:
 
     def place_option(self, free: FreeShares, job: int, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
-        asked = self.problem.demands[self.problem.demand_of[job]]
+        asked = self.problem.demand(job)
         free.draws, shown = self.deciding.stays, self.opened(free, job)
 
         def place(allowed: int) -> Where | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel import kernel
-from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.sim.cohort_order import PARTS
 from windtunnel.sim.device_requests import distinct_rows
 from windtunnel.sim.elastic.shapes import Shapes
@@ -231,9 +230,8 @@ class KernelRun:
         if known is None:
             problem = self.problem
             names = list(dict.fromkeys(problem.types))
-            wanted = frozenset(name for number, name in enumerate(names) if types >> number & 1)
-            nodes = nodes_of_types(problem.types, wanted)
-            bound = restricted(problem.demands[kind], problem.free_state(), nodes)
+            wanted = [name for number, name in enumerate(names) if types >> number & 1]
+            bound = problem.on_types(problem.demands[kind], wanted)
             known = self._narrowed[kind, types] = self.free.add_kind(bound)
         return known
 

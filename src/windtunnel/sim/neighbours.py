@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, node_kinds
-from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.errors import SpecError
 from windtunnel.sim.elastic.work import cores_on
 from windtunnel.sim.uplinks import Uplinks, fair_rates
@@ -212,8 +211,7 @@ class Neighbours:
 
     def _allowed(self, job: int) -> int:
         """Return the nodes that a job may use, as bits."""
-        demand = self.problem.demands[self.problem.demand_of[job]]
-        return int(getattr(demand, "allowed", EVERY_NODE))
+        return int(self.problem.demand(job).allowed)
 
     def _needs(self, job: int) -> tuple[int, int]:
         """Return over how many nodes, and racks, a job goes at least."""
@@ -267,7 +265,7 @@ class Neighbours:
     def _parts(self, job: int, where: Where) -> dict[int, _Part]:
         """Return what a job holds on each of its nodes."""
         problem = self.problem
-        demand = problem.demands[problem.demand_of[job]]
+        demand = problem.demand(job)
         total = demand.count if problem.devices else demand.gpus
         parts: dict[int, _Part] = {}
         tasks: dict[int, int] = {}

@@ -140,9 +140,7 @@ def _units_of_stays(problem: Problem, columns: Mapping[str, np.ndarray]) -> list
     grants, first = columns["grants"].tolist(), columns["stay_first"].tolist()
     found = []
     for stay, job in enumerate(columns["stay_job"].tolist()):
+        demand = problem.demand(job)
         own = grants[first[stay] : first[stay + 1]]
-        if problem.devices and not problem.pooled:
-            each = problem.demands[problem.demand_of[job]].milli or MILLI
-            own = [grant.bit_count() * each for grant in own]
-        found.append(sum(own))
+        found.append(sum(problem.units_of(demand, grant) for grant in own))
     return found

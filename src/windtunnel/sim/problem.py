@@ -7,6 +7,7 @@ the same demand share a class, because what one of them cannot be given none of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, device_demand
 from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool, FreeState
 from windtunnel.cluster.free_devices import FreeDevices
+from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.demands import DeviceRules, acceptable, demands_on_devices, demands_on_gpus
@@ -93,6 +95,26 @@ class Problem:
         columns = ("rows", "submit", "duration", "estimate", "gpus", "demand_of")
         kept = {name: getattr(self, name)[keep] for name in columns}
         return replace(self, **kept, reasons={**self.reasons, **by_row})
+
+    def demand(self, job: int) -> Any:
+        """Return what a job asks for, by its arrival number."""
+        return self.demands[self.demand_of[job]]
+
+    def units_of(self, demand: Any, grant: int) -> int:
+        """Return the GPU units of what jobs of a class are granted on a node, or in a pool."""
+        if not self.devices or self.pooled:
+            return grant
+        return grant.bit_count() * int(demand.milli or MILLI)
+
+    def on_types(self, demand: Any, types: Collection[str | None]) -> Any:
+        """Return a demand that accepts some GPU types alone."""
+        nodes = nodes_of_types(self.types, frozenset(types))
+        return restricted(demand, self._empty, nodes)
+
+    @cached_property
+    def _empty(self) -> FreeState:
+        """The free state of which only the sizes are looked at."""
+        return self.free_state()
 
     def plain_demand(self, num_gpus: float) -> Demand | DeviceDemand:
         """Return the demand of so many GPUs of any type, as one gang that may split anywhere."""

@@ -126,7 +126,7 @@ def why_not_beside(
         return "one that shares its GPUs already"
     if problem.gpus[job] != problem.gpus[other]:
         return "one of another size"
-    allowed = problem.demands[problem.demand_of[job]].allowed
+    allowed = problem.demand(job).allowed
     if not all(allowed >> node & 1 for node, _ in where):
         return "one on GPUs of a type that it does not accept"
     return ""

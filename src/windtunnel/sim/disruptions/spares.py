@@ -139,9 +139,8 @@ class Spares:
 
     def _units(self, job: int, where: Where, gone: int) -> int:
         """Return the GPU units that a job has on one of its nodes."""
-        if self.problem.devices:
-            return self._tasks(job, where, gone) * self._demand(job).amount
-        return sum(grant for node, grant in where if node == gone)
+        problem, demand = self.problem, self.problem.demand(job)
+        return sum(problem.units_of(demand, grant) for node, grant in where if node == gone)
 
     def _tasks(self, job: int, where: Where, gone: int) -> int:
         """Return how many of a job's tasks are on one of its nodes, which have devices."""
@@ -150,7 +149,7 @@ class Spares:
 
     def _demand(self, job: int) -> DeviceDemand:
         """Return what a job asks of nodes with devices."""
-        demand = self.problem.demands[self.problem.demand_of[job]]
+        demand = self.problem.demand(job)
         assert isinstance(demand, DeviceDemand)  # noqa: S101 - so it is where devices are modelled
         return demand
 
@@ -158,7 +157,7 @@ class Spares:
         """Return whether nodes keep to what a job asks of the levels."""
         if self.one_rack and len({self.paths[node][:-1] for node, _ in where}) > 1:
             return False
-        demand = self.problem.demands[self.problem.demand_of[job]]
+        demand = self.problem.demand(job)
         request: TopologyRequest | None = getattr(demand, "topology", None)
         if request is None:
             return True

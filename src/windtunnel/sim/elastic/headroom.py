@@ -94,8 +94,7 @@ class Headroom:
 
     def _open_to(self, job: int, gpus: float) -> int:
         """Return the nodes of GPU types that a job accepts and has the quota for, as a bitset."""
-        demand = self._problem.demands[self._problem.demand_of[job]]
-        allowed: int = getattr(demand, "allowed", EVERY_NODE)
+        allowed: int = self._problem.demand(job).allowed
         return allowed & self._with_quota(job, gpus)
 
     def _hold(self, nodes: int, gpus: float, *, on_one_type: bool) -> bool:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import kernel
 from windtunnel.cluster.devices import CORE_UNITS
-from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.sim.elastic.domains import ANYWHERE
 
 if TYPE_CHECKING:
@@ -52,11 +51,7 @@ class Shapes:
         self.free: Any = kernel.FreeShapes(
             problem, placement, access, elastic.cores, scored, levels
         )
-        allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in problem.demands]
-        #: Bitset of the nodes that each job may use.
-        self.allowed: list[int] = [allowed[number] for number in problem.demand_of.tolist()]
-        #: What each job asks of the levels; None = nothing.
-        self.requests = [problem.demands[number].topology for number in problem.demand_of.tolist()]
+        self._demands = [problem.demands[number] for number in problem.demand_of.tolist()]
         self._kinds: dict[tuple[tuple[int, ...], int, int, Within], int] = {}
         self._options: dict[int, Option] = {}
         self._pace: Any = None
@@ -64,10 +59,10 @@ class Shapes:
 
     def kind(self, job: int, option: Option) -> int:
         """Return the number of what a job asks for in an option."""
-        within = ANYWHERE
+        within, demand = ANYWHERE, self._demands[job]
         if self.domains is not None:
-            within = self.domains.within(self.requests[job], len(option.shape))
-        asked = option.shape, option.num_cpus, self.allowed[job] & option.nodes, within
+            within = self.domains.within(demand.topology, len(option.shape))
+        asked = option.shape, option.num_cpus, demand.allowed & option.nodes, within
         found = self._kinds.get(asked)
         if found is None:
             pieces: Any = ()

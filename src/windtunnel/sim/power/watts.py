@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import EVERY_NODE
-from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
+from windtunnel.cluster.parts import holding_types
 from windtunnel.sim.power.levels import Choice, least
 from windtunnel.sim.power.plan import NANO
 from windtunnel.sim.quota_books import QuotaBooks
@@ -49,10 +48,10 @@ class Watts:
     def choices(self, job: int, where: Where) -> tuple[Choice, ...]:
         """Return what a job adds to the draw at each of its power limits, highest first."""
         held: dict[int, float] = {}
-        demand = self.problem.demands[self._demand_of[job]]
+        problem, demand = self.problem, self.problem.demands[self._demand_of[job]]
         for place, grant in where:
             kind = self.cap.type_of[place]
-            held[kind] = held.get(kind, 0.0) + self._gpus_of(demand, grant)
+            held[kind] = held.get(kind, 0.0) + problem.units_of(demand, grant) / problem.units
         return self.of_parts(self.kind_of[job], tuple(held.items()))
 
     def floor(self, job: int, where: Where) -> int:
@@ -118,21 +117,12 @@ class Watts:
             return None
         key = self._demand_of[job], cheap
         if key not in self._bound:
-            nodes = nodes_of_types(self.problem.types, cheap)
-            self._bound[key] = restricted(demand, self._free, nodes)
+            self._bound[key] = self.problem.on_types(demand, cheap)
         return self._bound[key]
 
     def alone_w(self, floor: int) -> float:
         """Return what the building draws while jobs add so many nanowatts alone, W."""
         return (self.cap.base_w + floor / NANO) * self.cap.pue
-
-    def _gpus_of(self, demand: Any, grant: int) -> float:
-        problem = self.problem
-        if not problem.devices:
-            return grant / problem.units
-        if problem.pooled:
-            return grant / MILLI
-        return float(grant.bit_count() * (demand.milli or MILLI) / MILLI)
 
     def of_parts(self, kind: int, parts: tuple[tuple[int, float], ...]) -> tuple[Choice, ...]:
         """Return what a kind of work adds at each limit on so many GPUs of some types."""

@@ -153,7 +153,7 @@ class PlaceSearch:
     def _place(self, free: Any, job: int, demand: Any) -> Where | None:
         free.draws = len(self.stays)  # what is random goes by the stays begun so far
         if self.works is not None:
-            asked = self.problem.demands[self.problem.demand_of[job]]
+            asked = self.problem.demand(job)
             where: Where | None = free.place(demand, asked.allowed, asked.topology)
             return where
         return self.placement.place(free, demand)
@@ -187,18 +187,10 @@ class PlaceSearch:
         grants: Sequence[int] = placement.grants(free, node, demand, tasks, first)
         return grants
 
-    def units_of(self, job: int, grant: int) -> int:
-        """Return the GPU units of what a job was granted on a node."""
-        demand, problem = self.demand[job], self.problem
-        if not problem.devices:
-            return grant
-        units: int = demand.tasks(grant, pooled=problem.pooled) * demand.amount
-        return units
-
     def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
         """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
         if self.works is not None:
-            asked = self.problem.demands[self.problem.demand_of[job]]
+            asked = self.problem.demand(job)
             return bool(free.has(where, demand, asked.allowed))
         return bool(free.fits(where, demand) if where else demand.is_nothing)
 

@@ -240,7 +240,7 @@ class QuotaWalk:
         for job, stay in state.running.items():
             for node, grant in stay.where:
                 if owners.get(node) in state.access[job]:
-                    left[owners[node]] += state.units_of(job, grant)
+                    left[owners[node]] += state.problem.units_of(state.demand[job], grant)
         left[NOBODY] = state.problem.quota - state.down - sum(left.values())
         return left
 
