@@ -262,8 +262,6 @@ class ConfinedRank(Confined):
 class ConfinedKey(Confined):
     """Tier 2: asked for the keys of many at once."""
 
-    vectorised = True
-
     def key(self, jobs: Any, now: float) -> Any:
         """Return the keys."""
         if not self._known:

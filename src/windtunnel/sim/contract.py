@@ -397,7 +397,7 @@ class FunctionPolicy(Policy):
         except (TypeError, ValueError) as error:
             raise PolicyError(self.label, f"its arguments cannot be read: {error}") from error
         self._tier = sum(p.default is p.empty for p in parameters.values())
-        self._takes_many = self._tier == 2 and next(iter(parameters)) == "jobs"  # noqa: PLR2004 - the tier's name
+        self.vectorised = self._tier == 2 and next(iter(parameters)) == "jobs"  # noqa: PLR2004 - the tier's name
         if self._tier not in (1, 2, 3):
             raise PolicyError(
                 self.label,
@@ -429,11 +429,6 @@ class FunctionPolicy(Policy):
         """Return the function's decisions."""
         result: Iterable[Decision] = self.function(now, queue, cluster)
         return result
-
-    @property
-    def takes_many(self) -> bool:
-        """Whether the function takes many jobs at once: a key whose first parameter is ``jobs``."""
-        return self._takes_many
 
     @property
     def tier(self) -> int:

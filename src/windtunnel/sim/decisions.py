@@ -502,11 +502,10 @@ class Decisions:
             seconds = ByRow(self.problem)(seconds, 0.0)
             flight = replace(flight, gpu_time=seconds, portions=portions)
         if self.works is not None:
-            from windtunnel.sim.elastic.recording import stretches_of
+            from windtunnel.sim.elastic.stretches import stretches_of
 
             ways, left = self.deciding.ways_of_stays(), np.asarray(self.deciding.work_left())
-            found = stretches_of(
-                self.problem, self.works, columns, ways, left=left, horizon=horizon
-            )
+            by_row = ByRow(self.problem)
+            found = stretches_of(by_row, self.works, columns, ways, left=left, horizon=horizon)
             flight = replace(flight, stretches=found)
         return flight

@@ -167,11 +167,6 @@ class Backfilling(Rule):
         self.held = where
         return (shadow, free, spare - state.draw(head, where)), tuple(giving)
 
-    def below(self, head: int) -> list[int]:
-        """Return the running jobs that are ranked below a waiting one, the highest rank first."""
-        ranked = self.ranked([*self.state.running, head])
-        return ranked[ranked.index(head) + 1 :]
-
 
 class Easy(Backfilling):
     """EASY; see the module.

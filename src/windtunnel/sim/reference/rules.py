@@ -93,10 +93,12 @@ class Rule:
     def giving_way(self, kind: int) -> tuple[int, list[int]]:
         """Return the first waiting job of a class, and the running jobs ranked below it."""
         first = next(job for job in self.waiting() if self.state.class_of[job] == kind)
-        if self.walk is None:
-            return first, []
-        ranked = self.ranked([*self.state.running, first])
-        return first, ranked[ranked.index(first) + 1 :]
+        return first, self.below(first) if self.walk is not None else []
+
+    def below(self, job: int) -> list[int]:
+        """Return the running jobs that are ranked below a waiting one, the highest rank first."""
+        ranked = self.ranked([*self.state.running, job])
+        return ranked[ranked.index(job) + 1 :]
 
     # Deciding.
 
