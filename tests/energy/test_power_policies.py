@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import windtunnel as wt
 from windtunnel.energy import LimitTable, PowerModel, Series, account, governed
 from windtunnel.errors import SpecError
-from windtunnel.sim.on_kernel import KernelPower
+from windtunnel.sim.power.sources import PowerSources
 from windtunnel.sim.slowdown import ShareFactor
 
 if TYPE_CHECKING:
@@ -691,7 +691,7 @@ def test_rounds_ask_nobody_where_nobody_can_be_stopped(
 ) -> None:
     """A job that waits for a better hour costs nothing once it has been let in."""
     asked: list[float] = []
-    monkeypatch.setattr(KernelPower, "after_decisions", lambda _, now: asked.append(now))
+    monkeypatch.setattr(PowerSources, "after_decisions", lambda _, now: asked.append(now))
     (tmp_path / "prices.csv").write_text("time,value\n0,2\n3600,1\n")
     jobs = {"submit_time": [0.0, 5.0], "duration": [600.0, 900.0], "num_gpus": [1.0, 1.0]}
     shift = f"series={tmp_path}/prices.csv,max_delay=2h"

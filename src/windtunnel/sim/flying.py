@@ -12,11 +12,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.closing import ByRow, as_flight, losses
+from windtunnel.sim.closing import as_flight, losses
 from windtunnel.sim.deciding import Driver
+from windtunnel.sim.disruptions.source import Outages
 from windtunnel.sim.headway import Headway
 from windtunnel.sim.kernel_run import KernelRun
-from windtunnel.sim.on_kernel import KernelPower, OnKernel, outages_of
+from windtunnel.sim.on_kernel import OnKernel
+from windtunnel.sim.power.sources import PowerSources
 from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
 from windtunnel.sim.run_rules import Rules
@@ -58,8 +60,10 @@ class Flying:
         self.sim = run.sim
         self.headway = Headway(run.policy, run.rules, run.tables.work_left)
         lent = OnKernel(run, self.rule)
-        self.outages = None if run.plan is None else outages_of(lent, run.plan)
-        self.powered = None if run.power is None else KernelPower(run.power, lent)
+        self.outages = None if run.plan is None else Outages(lent, run.problem, run.plan)
+        if self.outages is not None:
+            self.sim.note_up(run.problem.quota)
+        self.powered = None if run.power is None else PowerSources(run.power, run.problem, lent)
         self.sources = [s for s in (self.outages, self.powered) if s is not None]
         self._next_source()
 
@@ -114,7 +118,12 @@ class Flying:
             self.run.order.report_put_back(self.rule.put_back())
         problem, until, power, verdicts = self.problem, self.run.rules.until, None, None
         if self.powered is not None:
-            power = self.powered.recorded(columns, ByRow(problem))
+            power = self.powered.record(
+                columns["stay_start"],
+                self.run.tables.levels(),
+                capped_time=self.sim.time_capped,
+                arrived=self.sim.arrived,
+            )
         if self.run.rules.record:
             verdicts = Verdicts.of(problem, *self.run.tables.recorded())
         lost = losses(problem, self.run.policy, columns, self.outages, self.sim.ups)
@@ -158,11 +167,12 @@ class Flying:
             self.sim.undo_instant()
             return False
         now = self.sim.now
-        changes_cap = self.powered is not None and self.powered.changes_cap_by(now)
+        changes_cap = self.powered is not None and self.powered.next_cap[0] <= now
         if changes_cap and self.sim.points >= self.headway.cap_due:
             self._look_at_headway()
         for source in self.sources:
-            source.apply(now)
+            if source.apply(now):
+                self.sim.news = True
             self.run.tell()
         self._next_source()
         return True

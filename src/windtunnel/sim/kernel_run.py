@@ -102,6 +102,10 @@ class KernelRun:
         )
         if plan is not None:
             self.announced.announce(_announced(plan))
+        if power is not None and power.cap is not None and power.cap.period < math.inf:
+            rows = power.cap.rows(float(problem.submit[0]) if len(problem.submit) else 0.0)
+            next(rows)
+            self.announced.cap(rows, power.cap.period)
         self.sim: Any = None
         self.admission: Any = None
         self.is_stopped = False

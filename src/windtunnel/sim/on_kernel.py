@@ -6,26 +6,18 @@ time without power, the nodes in use. The rest is asked when something is due.
 
 from __future__ import annotations
 
-import math
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from windtunnel.sim.disruptions.source import Outages
 from windtunnel.sim.disruptions.spares import Without
-from windtunnel.sim.power.limits import levels_of
-from windtunnel.sim.power.sources import PowerSources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.flight import PowerRecord
     from windtunnel.sim.kernel_run import KernelRun
-    from windtunnel.sim.power.plan import PowerPlan
+    from windtunnel.sim.power.sources import PowerSources
 
 #: For whom nodes are withheld that sleep: no reservation has this number.
 ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
@@ -45,7 +37,7 @@ class OnKernel:
         self.attained, self.time_to_end = tables.attained, tables.time_to_end
         self.secured, self.saved_last = tables.secured, tables.saved_last
         self.floor, self.most_nodes_in_use = tables.floor_of, state.node_use.take_peak
-        self.failing, self.fail_at = sim.failing, sim.fail_at
+        self.failing, self.fail_at, self.take_failed = sim.failing, sim.fail_at, sim.take_failed
         self.set_start_overhead = sim.set_start_overhead
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
@@ -136,13 +128,6 @@ class OnKernel:
 
     # What is done.
 
-    def take_failed(self) -> list[int]:
-        """Return the jobs that failed at their end since this was asked last, in order."""
-        failed: list[int] = self.sim.take_failed()
-        if failed:
-            self.sim.news = True
-        return failed
-
     def undo(self, job: int, left: float) -> None:
         """Let so much work be left (s) of a job that runs nowhere."""
         columns = self._columns
@@ -160,7 +145,6 @@ class OnKernel:
         """Note that capacity is taken out now or comes back."""
         if not announced:
             self.sim.surprise()
-        self.sim.news = True
 
     def go_on(self, job: int, where: Where) -> None:
         """Let a job that was interrupted go on elsewhere."""
@@ -180,81 +164,22 @@ class OnKernel:
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""
         self.free.withhold_node(node, ASLEEP)
-        self.sim.news = True
 
     def restore(self, node: int) -> None:
         """Undo that: the node is awake."""
         self.free.restore_node(node, ASLEEP)
-        self.sim.news = True
 
-
-def outages_of(lent: OnKernel, plan: Plan) -> Outages:
-    """Return a run's outages."""
-    outages = Outages(lent, lent.run.problem, plan)
-    lent.sim.news = False
-    lent.sim.note_up(lent.run.problem.quota)
-    return outages
-
-
-class KernelPower(PowerSources):
-    """Policies of power that tell the kernel what they do.
-
-    Args:
-        plan: the policies.
-        lent: the run.
-    """
-
-    def __init__(self, plan: PowerPlan, lent: OnKernel) -> None:
-        problem, self.lent = lent.run.problem, lent
-        super().__init__(plan, problem, lent)
-        self._tell_kernel()
-        if plan.cap is not None and plan.cap.period < math.inf:
-            rows = plan.cap.rows(float(problem.submit[0]) if len(problem.submit) else 0.0)
-            next(rows)
-            lent.run.announced.cap(rows, plan.cap.period)
-
-    def next_time(self) -> float:
-        """Return when something happens next, s; the kernel looks itself when the cap changes."""
-        return self.next_but_cap()
-
-    def apply(self, now: float) -> bool:
-        """Let happen what is due; return whether that calls for a decision."""
-        news = super().apply(now)
-        if news:
-            self.lent.sim.news = True
-        self._tell_kernel()
-        return news
-
-    def _look(self, now: float) -> bool:
-        """Let nodes sleep or wake; plans that are asked for know which nodes are awake by now."""
-        self._tell_kernel()
-        return super()._look(now)
-
-    def after_decisions(self, now: float) -> None:
-        """Look at who was started, and call nodes for those who wait."""
-        super().after_decisions(now)
-        self._tell_kernel()
-
-    def _tell_kernel(self) -> None:
+    def note_power(self, power: PowerSources) -> None:
         """Tell the kernel the budget, and which nodes sleep or wake."""
-        sim, cap, sleeper = self.lent.sim, self.plan.cap, self.sleeper
-        sim.cap_time = self._next_cap[0]
+        sim, cap, sleeper = self.sim, power.plan.cap, power.sleeper
+        sim.cap_time = power.next_cap[0]
         if cap is not None:
-            self.lent.state.budget.know(self.cap_w, self.base_w, cap.pue)
+            self.state.budget.know(power.cap_w, power.base_w, cap.pue)
         if sleeper is not None:
             waking = sorted(sleeper.waking)
             nodes = [node for _, node in waking] + sorted(sleeper.asleep)
             times = [time for time, _ in waking] + [-1.0] * len(sleeper.asleep)
-            self.lent.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
+            self.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
         busy = sleeper is not None and bool(sleeper.asleep)
-        looks = self.plan.shift is not None and self.plan.shift.interruptible
+        looks = power.plan.shift is not None and power.plan.shift.interruptible
         sim.ends_instants = busy or looks
-
-    def recorded(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
-        """Return what the policies did, by the kernel's log of stays."""
-        sim, problem = self.lent.sim, self.problem
-        levels = levels_of(columns["stay_start"], *self.lent.tables.levels())
-        if self.shifter is None:  # nobody was held, and so nobody was asked
-            came = np.arange(len(problem.rows)) < sim.arrived
-            self._held_until = np.where(came, problem.submit, math.nan).tolist()
-        return self.record(levels, by_row, sim.time_capped)

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.sim.closing import ByRow
 from windtunnel.sim.flight import PowerRecord
+from windtunnel.sim.power.limits import levels_of
 from windtunnel.sim.power.plan import NANO
 from windtunnel.sim.power.shifting import Shifter
 from windtunnel.sim.power.sleeper import Sleeper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.problem import Problem
@@ -43,6 +45,7 @@ class PowerSources:
 
     Attributes:
         cap_w: W that the facility may draw now; inf = no cap.
+        next_cap: when that changes next, s, and to what.
     """
 
     def __init__(self, plan: PowerPlan, problem: Problem, run: Any) -> None:
@@ -50,12 +53,12 @@ class PowerSources:
         first = float(problem.submit[0]) if len(problem.submit) else 0.0
         self.cap_w, self.base_w, self.budget = math.inf, 0.0, NANO**3
         self._rows: Iterator[tuple[float, float]] = iter(())
-        self._next_cap: tuple[float, float] = (math.inf, math.inf)
+        self.next_cap: tuple[float, float] = (math.inf, math.inf)
         if plan.cap is not None:
             self.base_w = plan.cap.base_w
             self._rows = plan.cap.rows(first)
             self._set_cap(next(self._rows)[1])
-            self._next_cap = next(self._rows, (math.inf, math.inf))
+            self.next_cap = next(self._rows, (math.inf, math.inf))
         self.shifter = None if plan.shift is None else Shifter(plan.shift, problem, run)
         self.sleeper = None
         if plan.sleep is not None:
@@ -64,6 +67,7 @@ class PowerSources:
         self._held_until = [math.nan] * len(problem.rows)
         self._cuts: dict[int, int] = {}
         self._pauses = 0
+        run.note_power(self)
 
     # When.
 
@@ -80,24 +84,10 @@ class PowerSources:
     @property
     def cap_changes(self) -> bool:
         """Whether the cap will change."""
-        return self._next_cap[0] < math.inf
-
-    def changes_cap_by(self, now: float) -> bool:
-        """Return whether the cap is to change now, or was to before, s."""
-        return self._next_cap[0] <= now
+        return self.next_cap[0] < math.inf
 
     def next_time(self) -> float:
-        """Return when something happens next, s; never once every job is over."""
-        run = self.run
-        if not run.unfinished:
-            return math.inf
-        others = self.next_but_cap()
-        if self.cap_changes and (run.running_jobs() or run.waiting_jobs()):
-            return min(self._next_cap[0], others)
-        return others
-
-    def next_but_cap(self) -> float:
-        """Return when something else happens next, s."""
+        """Return when something else than a change of the cap happens next, s."""
         times = [math.inf]
         if self.shifter is not None:
             times.append(self.shifter.next_time())
@@ -109,7 +99,9 @@ class PowerSources:
 
     def holds(self, job: int, now: float) -> bool:
         """Return whether a job that arrives is held for a better time; else it is in the queue."""
-        if self.shifter is not None and self.shifter.holds(job, now):
+        if self.shifter is None:
+            return False
+        if self.shifter.holds(job, now):
             return True
         self._held_until[job] = now
         return False
@@ -117,9 +109,9 @@ class PowerSources:
     def apply(self, now: float) -> bool:
         """Let happen what is due; return whether that calls for a decision."""
         run, news, cap = self.run, False, None
-        while self._next_cap[0] <= now:
-            cap = self._next_cap[1]
-            self._next_cap = next(self._rows, (math.inf, math.inf))
+        while self.next_cap[0] <= now:
+            cap = self.next_cap[1]
+            self.next_cap = next(self._rows, (math.inf, math.inf))
         if cap is not None:
             self._set_cap(cap)
             news = True
@@ -131,11 +123,11 @@ class PowerSources:
             job = next(job for job in reversed(run.running_jobs()) if run.floor(job) > 0)
             self._cut(job, now)
             news = True
-        return self._look(now) or news
-
-    def _look(self, now: float) -> bool:
-        """Let nodes sleep or wake by the rule, if it is time; return whether any did."""
-        return self.sleeper is not None and self.sleeper.look(now)
+        if self.sleeper is not None:
+            run.note_power(self)  # plans that are asked for know which nodes are awake by now
+            news |= self.sleeper.look(now)
+        run.note_power(self)
+        return news
 
     def after_decisions(self, now: float) -> None:
         """Look at who was started, and call nodes for those who wait."""
@@ -143,6 +135,7 @@ class PowerSources:
             self.shifter.started(now)
         if self.sleeper is not None:
             self.sleeper.wake_for_waiting(now)
+        self.run.note_power(self)
 
     # What backfilling knows of the future.
 
@@ -180,21 +173,27 @@ class PowerSources:
 
     def record(
         self,
-        levels: tuple[np.ndarray, np.ndarray, np.ndarray],
-        by_row: Callable[[Any, float], np.ndarray],
+        starts: np.ndarray,
+        notes: Iterable[np.ndarray],
+        *,
         capped_time: float,
+        arrived: int,
     ) -> PowerRecord:
         """Return what the policies did.
 
         Args:
-            levels: where each stay's power limits begin, when each began to hold, which it was; see
-                `windtunnel.sim.flight.PowerRecord`.
-            by_row: (values by arrival number, missing) -> an array in the order of the jobs table.
+            starts: Float array (s,), when each stay began, s.
+            notes: of power limits, as `windtunnel.sim.power.limits.levels_of` takes them.
             capped_time: s in which somebody waited for power alone.
+            arrived: how many jobs have arrived.
         """
-        offset, began, level = levels
+        by_row = ByRow(self.problem)
+        offset, began, level = levels_of(starts, *notes)
         sleeps = np.array([] if self.sleeper is None else self.sleeper.sleeps, dtype=np.float64)
         sleeps = sleeps.reshape(-1, 3)
+        held_until = np.array(self._held_until, dtype=np.float64)
+        if self.shifter is None:
+            held_until[:arrived] = self.problem.submit[:arrived]
         deadline = np.full(len(self.problem.rows), math.nan)
         if self.plan.shift is not None:
             deadline = np.array(self.plan.shift.deadline, dtype=np.float64)
@@ -204,7 +203,7 @@ class PowerSources:
             level=level,
             capped_time=capped_time,
             num_cuts=sum(self._cuts.values()),
-            held_until=by_row(np.array(self._held_until, dtype=np.float64), math.nan),
+            held_until=by_row(held_until, math.nan),
             deadline=by_row(deadline, math.nan),
             num_pauses=self._pauses,
             asleep_node=sleeps[:, 0].astype(np.int64),

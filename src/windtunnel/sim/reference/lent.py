@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.power.sources import PowerSources
     from windtunnel.sim.reference.decisions import Deciding
     from windtunnel.sim.reference.progress import Stay
     from windtunnel.sim.reference.rules import Rule
@@ -248,6 +249,9 @@ class Lent(State):
         """Let jobs add so much to the draw from now on; whoever was refused may try again."""
         self.budget = nanowatts
         self.forget_refusals()
+
+    def note_power(self, power: PowerSources) -> None:
+        """Do nothing: what policies of power have done is looked up."""
 
     def withhold(self, node: int) -> None:
         """Keep a node from everybody: it sleeps. It is not down."""

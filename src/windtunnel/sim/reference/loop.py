@@ -106,6 +106,8 @@ class Loop:
             return math.inf
         if self.outages is not None:
             time = min(time, self.outages.next_time(), self.state.next_failure())
+        if self.state.running or self.state.waiting:
+            time = min(time, self.power.next_cap[0])
         return min(time, self.power.next_time())
 
     def _nothing_will_change(self) -> bool:
@@ -154,7 +156,7 @@ class Loop:
     def _sources(self, now: float) -> bool:
         news = self.outages is not None and self.outages.apply(now)
         self.state.happened = now
-        if self.power.changes_cap_by(now):
+        if self.power.next_cap[0] <= now:
             self.clock.note_cap(now)
         return self.power.apply(now) or news
 

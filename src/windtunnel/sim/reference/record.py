@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.closing import ByRow, as_flight, losses
+from windtunnel.sim.closing import as_flight, losses
 from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
-from windtunnel.sim.power.limits import levels_of
 
 if TYPE_CHECKING:
     from windtunnel.sim.reference.loop import Loop
@@ -26,8 +25,9 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
     paced |= state.plan is not None and state.has_rates
     if powered:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
-        levels = levels_of(columns["stay_start"], *notes.T)
-        power = loop.power.record(levels, ByRow(problem), loop.capped_time)
+        power = loop.power.record(
+            columns["stay_start"], notes.T, capped_time=loop.capped_time, arrived=loop.arrived
+        )
     found = as_flight(
         problem, columns, horizon, loop.clock.points, slowed=paced, power=power,
         interruptions=losses(problem, state.policy, columns, loop.outages, loop.up),
