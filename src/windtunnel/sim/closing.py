@@ -32,11 +32,7 @@ _ACCOUNTS = ("useful", "overhead", "writing", "lost")
 
 
 class ByRow:
-    """Brings arrays by arrival number into the order of the jobs table.
-
-    Args:
-        problem: says which row each flown job is.
-    """
+    """Brings arrays by arrival number into the order of the jobs table."""
 
     def __init__(self, problem: Problem) -> None:
         self.rows, self.total = problem.rows, len(problem.jobs)
@@ -63,13 +59,8 @@ def as_flight(
 ) -> Flight:
     """Return the log as a flight.
 
-    Args:
-        problem: the jobs.
-        columns: the kernel's arrays, by arrival number and by stay.
-        horizon: where the run was cut, s; inf = it ran to its end.
-        points: decisions.
-        slowed: jobs ran at other rates than 1.
-        more: what else the flight has.
+    ``columns``: the kernel's arrays, by arrival number and by stay; ``horizon``: where the run was
+    cut, s, inf = it ran to its end; ``slowed``: jobs ran at other rates than 1.
     """
     by_row = ByRow(problem)
     count = len(problem.rows)
@@ -121,12 +112,8 @@ def losses(
 ) -> Interruptions | None:
     """Return what disruptions did to a run, or preemptions that lose work; None = there were none.
 
-    Args:
-        problem: the jobs.
-        policy: who ran next.
-        columns: the kernel's arrays.
-        outages: what happened to nodes and jobs; None = nothing, and all GPUs were up.
-        ups: when the GPU units that are up changed, s, and to what: pairs.
+    ``outages``: None = nothing happened, and all GPUs were up; ``ups``: when the GPU units that are
+    up changed, s, and to what.
     """
     if outages is None and not policy.loses:
         return None

@@ -238,9 +238,6 @@ class Policy:
     def for_run(self, problem: Problem) -> Policy:  # noqa: ARG002 - for policies that look at it
         """Return the policy for one run: itself, or a copy that remembers things during the run.
 
-        Args:
-            problem: the jobs and the cluster of the run.
-
         Raises:
             PolicyError: the policy cannot run these jobs.
         """
@@ -258,20 +255,11 @@ class Policy:
         return {}
 
     def may_go_on(self, job: int, where: Where) -> bool:  # noqa: ARG002 - for policies with rules
-        """Return whether a running job may go on where another node takes a failed one's place.
-
-        Args:
-            job: its arrival number.
-            where: nodes and grants, all of them free for it.
-        """
+        """Return whether a running job may go on where another node takes a failed one's place."""
         return True
 
     def nodes_for(self, job: int) -> frozenset[int] | None:  # noqa: ARG002 - for policies with rules
-        """Return the nodes that sleeping ones are called among for a waiting job; None = all.
-
-        Args:
-            job: its arrival number.
-        """
+        """Return the nodes that sleeping ones are called among for a waiting job; None = all."""
         return None
 
     def decides_every(self, interval: float) -> None:
@@ -366,13 +354,8 @@ class Policy:
 class FunctionPolicy(Policy):
     """A policy made of a plain function of one, two or three arguments.
 
-    Args:
-        function: ``rank(jobs)``, ``key(job, now)`` or ``decide(now, queue, cluster)``.
-        name: what to call it; the function's name if empty.
-        queueing: default head-of-line rule.
-        preemptive: see `Policy`.
-        every: see `Policy`.
-        elastic: see `Policy`.
+    The function is ``rank(jobs)``, ``key(job, now)`` or ``decide(now, queue, cluster)``; the rest
+    is as of `Policy`.
     """
 
     def __init__(
@@ -488,11 +471,6 @@ def check_every(label: str, every: Any) -> None:
 def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasible") -> str:
     """Return the head-of-line rule to use: the user's, else the policy's, else ``strict``.
 
-    Args:
-        value: the user's.
-        policy: who runs next.
-        preemption: how others give way to better jobs, ``feasible`` or ``quota_walk``.
-
     Raises:
         SpecError: unknown rule, backfilling with the quota walk, or a rule for a
             policy that decides all by itself.
@@ -516,10 +494,5 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
 
 
 def rule_of_several(value: str | None, policy: Policy) -> str | None:
-    """Return the rule that a policy gets of one given to several: none if it has no line.
-
-    Args:
-        value: the rule; None = each policy's own.
-        policy: one of them.
-    """
+    """Return the rule that a policy gets of one given to several: none if it has no line."""
     return None if policy.tier == 3 else value  # noqa: PLR2004 - the tier's name

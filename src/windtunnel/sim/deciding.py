@@ -33,10 +33,7 @@ class KernelElasticView(ElasticView, kernel.ClusterView):  # type: ignore[misc] 
 
 
 class Driver(Decisions):
-    """Drives a policy of tier 3.
-
-    Args:
-        run: its state is there, its loop not yet.
+    """Drives a policy of tier 3, on a run whose loop is not made yet.
 
     Attributes:
         rule: what the loop tells of what happens.

@@ -50,12 +50,7 @@ if TYPE_CHECKING:
 class Decisions:
     """What a policy decides.
 
-    Args:
-        policy: who decides.
-        problem: jobs and cluster.
-        works: what each job of an elastic run is; None = it is none.
-        plan: reservations; None = there are none.
-        may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
+    ``may_wait``: jobs may wait for ever, as capacity or power that they ask for may be gone.
 
     Attributes:
         state: where the engine has jobs running.
@@ -127,12 +122,7 @@ class Decisions:
     ) -> Sequence[int] | None:
         """Return what so many tasks get on a node with devices, None if they do not fit there.
 
-        Args:
-            free: what is free.
-            kind: what the job asks for.
-            node: the node.
-            tasks: how many of its tasks.
-            first: how many of them are placed elsewhere already.
+        ``first``: how many of its tasks are placed elsewhere already.
         """
         raise NotImplementedError
 
@@ -282,11 +272,6 @@ class Decisions:
         A whole number is a grant, as ``cluster.fit`` returns them; a float is a number of GPUs. Of
         a node with devices the placement says which those are.
 
-        Args:
-            where: the choice.
-            kind: what the job asks for.
-            free: what is free.
-
         Raises:
             TypeError, ValueError: it is none, or the devices of a node do not serve.
         """
@@ -353,11 +338,6 @@ class Decisions:
         """Return what to say of a job that quota or power keeps out; empty if neither does.
 
         What the job holds itself is left out of account.
-
-        Args:
-            view: the job.
-            demand: what it asks for, or the option that it is to run in.
-            where: the policy's own choice; None = anywhere.
         """
         room, job = self.headroom(), self.deciding.active(view)
         if room is None:
@@ -438,12 +418,6 @@ class Decisions:
 
         As when it starts, the placement is asked on one GPU type after the other of which its
         queue has the quota, and where there is too little power, on the types where there is.
-
-        Args:
-            job: which.
-            kind: what it asks for.
-            gone: the others.
-            types: only on these GPU types; None = on all that it accepts.
         """
         room = self.headroom()
         assert room is not None  # noqa: S101 - who asks has seen to it
@@ -489,13 +463,7 @@ class Decisions:
     # What it has come to.
 
     def finish(self, flight: Flight, columns: dict[str, np.ndarray], horizon: float) -> Flight:
-        """Return a flight with what policies alone bring about: shared places, options.
-
-        Args:
-            flight: the flight so far.
-            columns: the kernel's log.
-            horizon: where the run was cut, s.
-        """
+        """Return a flight with what policies alone bring about: shared places, options."""
         if self.deciding.colocated:
             shared = self.deciding.colocated
             seconds, portions = gpu_time(self.problem, columns, shared, horizon)

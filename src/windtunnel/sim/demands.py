@@ -274,13 +274,7 @@ def demands_on_gpus(
 ) -> Demands:
     """Return what the jobs ask of pools, or of whole GPUs of nodes.
 
-    Args:
-        jobs: the jobs.
-        rows: Int array (m,), rows of those to fly, in order of arrival.
-        cluster: the cluster.
-        types: the GPU types that these jobs accept.
-        as_pool: ignore node boundaries.
-        asks: the tree in which jobs are placed, and what they ask of it; None = there is none.
+    ``as_pool``: node boundaries are ignored; the rest as of `demands_on_devices`.
 
     Raises:
         SchemaError: a job asks for less of a GPU than can be counted.

@@ -188,10 +188,6 @@ def requests_of(
 def type_texts(jobs: Jobs, rows: np.ndarray) -> tuple[tuple[str | None, ...], np.ndarray]:
     """Return the distinct texts of acceptable GPU types, and each row's index into them.
 
-    Args:
-        jobs: the jobs.
-        rows: Int array (m,).
-
     Returns:
         The texts, None (any) among them; Int array (m,).
     """
@@ -240,11 +236,6 @@ def odd_shares(jobs: Jobs, rows: np.ndarray, *, pooled: bool) -> np.ndarray:
 
     That is less than a thousandth of a GPU for a task; or, where the nodes are not pooled, more
     than one GPU that are not whole ones.
-
-    Args:
-        jobs: the jobs.
-        rows: Int array (m,).
-        pooled: a task may put GPUs together from shares of several devices of a node.
     """
     _, milli = _tasks_and_milli(jobs, rows)
     odd: np.ndarray = (jobs.num_gpus[rows] > 0) & (milli == 0)

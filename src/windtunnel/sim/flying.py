@@ -42,9 +42,6 @@ def run(problem: Problem, policy: Policy, placement: Placement, **rules: Any) ->
 class Flying:
     """A run with its rule and its sources, and the answers to what the kernel asks.
 
-    Args:
-        run: what is flown; its loop is not made yet.
-
     Attributes:
         driver: what drives a policy that decides all by itself; None = the policy does not.
         outages, powered: sources of the run; None = it has none.

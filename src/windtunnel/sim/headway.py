@@ -25,11 +25,6 @@ BETWEEN_LOOKS = 10_000
 class Headway:
     """Looks now and then whether the active jobs have got on; the same for every engine.
 
-    Args:
-        policy: who decides.
-        rules: how the run goes; one with a horizon ends in any case.
-        work_left: returns the work left of each active job now, s, by arrival number.
-
     Attributes:
         due: after how many decisions it looks again; a run with a horizon is never looked at.
     """
@@ -53,11 +48,6 @@ class Headway:
 
     def look(self, now: float, decisions: int, num_starts: int) -> None:
         """Look whether jobs have got on.
-
-        Args:
-            now: s.
-            decisions: so many have been made; `due` or more.
-            num_starts: so many stays have begun.
 
         Raises:
             PolicyError: since the last look jobs were started, yet none arrived or ended, and all

@@ -49,9 +49,6 @@ class Jobs:
 class KernelRun:
     """One run, before its loop begins and while it goes on.
 
-    Args:
-        problem, policy, placement, rules: what is flown, and how.
-
     Attributes:
         plan: what disrupts the run.
         power: what limits its power.

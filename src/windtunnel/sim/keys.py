@@ -52,11 +52,6 @@ class JobsView:
 def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
     """Return a tier-1 policy's order of the jobs to fly, checked.
 
-    Args:
-        policy: the policy.
-        jobs: all jobs, those that are not flown included.
-        rows: Int array of shape (m,), the rows of the jobs to fly.
-
     Returns:
         Float array of shape (m,), in the order of ``rows``, no NaN, no negative zero.
 
@@ -85,12 +80,6 @@ def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
 
 def key_of(policy: Policy, views: Any, job: int, now: float) -> float:
     """Return a tier-2 policy's key of a job at ``now`` (s), checked.
-
-    Args:
-        policy: whose key.
-        views: the run's jobs as policies see them.
-        job: by arrival number.
-        now: s.
 
     Raises:
         PolicyError: not a number.

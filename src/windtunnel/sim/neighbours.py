@@ -32,12 +32,8 @@ class _Part:
 class Neighbours:
     """The running jobs by node, and the rate of each.
 
-    Args:
-        model: what slows jobs down.
-        problem: the jobs.
-        cluster: where they run.
-        nodes_slow: nodes may become slow.
-        elastic: jobs have options; where and on how many cores they run, those say.
+    ``nodes_slow``: nodes may become slow; ``elastic``: where and on how many cores jobs run, their
+    options say.
 
     Attributes:
         notes: what was assumed, one sentence each.
@@ -129,11 +125,7 @@ class Neighbours:
         self._speed[node] = speed
 
     def fewest_places(self, kind: int) -> tuple[int, int]:
-        """Return over how many nodes, and racks, jobs of a class go at least.
-
-        Args:
-            kind: number of the demand class; it is on the empty cluster.
-        """
+        """Return over how many nodes, and racks, jobs of a class go at least if alone."""
         if kind not in self._fewest:
             self._fewest[kind] = self._fewest_places(kind)
         return self._fewest[kind]
@@ -142,10 +134,6 @@ class Neighbours:
         """Return over how many racks an option's pieces go at least, on the empty cluster.
 
         Its speed is that of its shape, on as many nodes as that says.
-
-        Args:
-            option: one of an elastic job.
-            allowed: bitset of the nodes that the job may use.
         """
         shape, nodes = asked = option.shape, allowed & option.nodes
         if asked not in self._racks_of_shapes:

@@ -64,10 +64,6 @@ def metric(name: str) -> Callable[[_Metric], _Metric]:
 def measured(outcome: Flown, names: Iterable[Any]) -> dict[str, float | None]:
     """Return what metrics say of a run.
 
-    Args:
-        outcome: the run.
-        names: of metrics, or functions.
-
     Returns:
         The key of a metric is its name, without the module; of one that returns a mapping, with the
         mapping's names behind it: ``tail.p99``.

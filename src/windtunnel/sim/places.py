@@ -63,15 +63,7 @@ def places(
 def _of_grants(
     problem: Problem, kind: np.ndarray, grants: np.ndarray, begin: np.ndarray, grants_of: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return thousandths of GPUs and tasks of each entry, Int arrays (e,).
-
-    Args:
-        problem: jobs and cluster.
-        kind: Int array (e,), the demand class of each entry's job.
-        grants: Int array (p,).
-        begin: Int array (e,), where each entry's grants begin.
-        grants_of: Int array (e,), how many they are.
-    """
+    """Return thousandths of GPUs and tasks of each entry, Int arrays (e,)."""
     whole = np.array([demand.gpus for demand in problem.demands], dtype=np.int64)[kind]
     part = np.array([demand.milli for demand in problem.demands], dtype=np.int64)[kind]
     if problem.pooled:
@@ -99,11 +91,7 @@ def gpu_time(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what jobs hold that share places: an equal part of one while they are there together.
 
-    Args:
-        problem: the jobs.
-        columns: the kernel's log of stays.
-        shared: pairs of a stay and the one whose place it shares, in order of start.
-        horizon: where the run was cut, s.
+    ``shared``: pairs of a stay and the one whose place it shares, in order of start.
 
     Returns:
         GPU-seconds of each job, Float array (m,), and `windtunnel.sim.flight.Flight.portions`.

@@ -84,11 +84,7 @@ class Problem:
         return int(self.sizes.sum())
 
     def without(self, reasons: Mapping[int, str]) -> Problem:
-        """Return the problem without some of the jobs to fly.
-
-        Args:
-            reasons: arrival number -> why the job is not flown.
-        """
+        """Return the problem without some of the jobs to fly: arrival number -> why."""
         keep = np.ones(len(self.rows), dtype=bool)
         keep[list(reasons)] = False
         by_row = {int(self.rows[job]): reason for job, reason in reasons.items()}

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 class QuotaBooks:
     """The books of a run.
 
-    Args:
-        quotas: what each queue has, and jobs ask of it.
-        problem: jobs and cluster.
-        resizes: jobs run in options: they use what they run on, not what they ask for.
+    ``resizes``: jobs run in options, and use what they run on, not what they ask for.
 
     Attributes:
         blocks: a job that waits for quota holds up those behind it.
@@ -214,10 +211,6 @@ class QuotaBooks:
         """Let the quota of those be free for a while who may give way for a job; yield them.
 
         Each queue's, the lowest rank first, as long as it uses more than its nominal quota.
-
-        Args:
-            job: it does not fit.
-            below: running jobs ranked below it, the highest rank first.
         """
         gone = []
         for running in reversed(below):

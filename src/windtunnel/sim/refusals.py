@@ -45,25 +45,13 @@ def whole(number: float) -> int:
 
 
 def free_gpus(problem: Problem, free: Sequence[int]) -> str:
-    """Return what is free where a job does not fit at all.
-
-    Args:
-        problem: jobs and cluster.
-        free: GPU units that it may use, by node (or pool).
-    """
+    """Return what is free where a job does not fit at all, by the GPU units that it may use."""
     total = _gpus(problem, sum(units for units in free if units > 0))
     return f"{total} of {_gpus(problem, problem.quota)} GPUs are free{_where(problem, free)}"
 
 
 def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> str:
-    """Return why a policy's own choice of a place is none, and what is free.
-
-    Args:
-        problem: jobs and cluster.
-        demand: what the job asks for, or the option of an elastic job.
-        where: the choice, which is known not to serve.
-        free: GPU units that the job may use, by node (or pool).
-    """
+    """Return why a policy's own choice of a place is none, and what is free."""
     return f"{_why_not(problem, demand, where, free)}; {free_gpus(problem, free)}"
 
 
@@ -112,13 +100,8 @@ def why_not_beside(
 ) -> str:
     """Return why a job may not share the GPUs of a running one; empty if it may.
 
-    Args:
-        problem: jobs and cluster.
-        job: arrival number of the job.
-        other: that of the other.
-        where: where that one runs.
-        shares: it shares its GPUs already.
-        says: the policy says where the job goes, too.
+    ``shares``: the running one shares its GPUs already; ``says``: the policy says where the job
+    goes, too.
     """
     if says:
         return "another and says where, too"
@@ -150,12 +133,7 @@ def _amounts(
 ) -> str:
     """Return what is wrong with GPU units on places, of which a job asks for some; empty = nothing.
 
-    Args:
-        problem: jobs and cluster.
-        asked: GPU units of the job.
-        task: GPU units of one task.
-        pairs: places and GPU units there.
-        free: GPU units that the job may use, by place.
+    ``free``: GPU units that the job may use, by place.
     """
     place = "pool" if problem.is_pool else "node"
     for node, grant in pairs:

@@ -92,12 +92,6 @@ class Asks:
     def of(self, jobs: Jobs, rows: np.ndarray, gpus: np.ndarray, pods: np.ndarray) -> np.ndarray:
         """Return the number of each job's request.
 
-        Args:
-            jobs: the jobs.
-            rows: Int array (m,), those to fly.
-            gpus: their GPUs.
-            pods: their pods.
-
         Raises:
             SchemaError: a job's own words are wrong, or do not suit its pods.
         """

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 class Uplinks:
     """The uplinks of a cluster's domains, those of one level behind those of another.
 
-    Args:
-        model: which levels have uplinks, and what they carry.
-        cluster: whose domains.
-
     Attributes:
         traffic: what a job sends over each uplink that it crosses at rate 1, GB/s.
         levels: of each level with uplinks the uplink of each node, lists of n.

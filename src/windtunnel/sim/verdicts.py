@@ -43,12 +43,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, problem: Problem, *columns: np.ndarray) -> Verdicts:
-        """Return an engine's rows in order.
-
-        Args:
-            problem: says which row each flown job is.
-            columns: as of this class, jobs by arrival number.
-        """
+        """Return an engine's rows in order."""
         time, point, job, verdict, blocker, promise = columns
         rows = problem.rows
         if len(rows) == 0:

@@ -52,12 +52,6 @@ def all_holds(
 ) -> tuple[tuple[Hold, ...], bool]:
     """Return the capacity that a description takes away at known times, in the order described.
 
-    Args:
-        disruptions: the description.
-        site: where its nodes are.
-        problem: jobs and cluster.
-        seed: of which node a recorded failure hit.
-
     Returns:
         The holds, and whether recorded failures are asked for of jobs that record none.
 

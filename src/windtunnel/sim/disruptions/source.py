@@ -43,13 +43,9 @@ class Stop(NamedTuple):
 
 
 class Outages:
-    """The outages of a run. What comes before the first submission happens as this is made.
+    """The outages of a run of `windtunnel.sim.reference.lent` in which nothing has happened yet.
 
-    Args:
-        run: what the engine lends, see `windtunnel.sim.reference.lent`; nothing in it has happened
-            yet.
-        problem: jobs and cluster.
-        plan: what will happen.
+    What comes before the first submission happens as this is made.
 
     Attributes:
         certain: changes that will come, whatever chance brings: repairs and given times.

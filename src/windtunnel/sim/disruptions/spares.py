@@ -50,11 +50,8 @@ class Without(NamedTuple):
 class Spares:
     """Which node takes a failed one's place.
 
-    Args:
-        problem: jobs and a cluster with nodes.
-        levels: the names of the cluster's levels above the nodes, from the top.
-        paths: each node's domain of each of them.
-        one_rack: a gang stays in one domain of the lowest.
+    ``levels`` are the names of the cluster's above the nodes, from the top, ``paths`` each node's
+    domains of them; ``one_rack``: a gang stays in one domain of the lowest.
     """
 
     def __init__(
@@ -176,10 +173,6 @@ class Standby:
 
     As many nodes are for nobody as there are spares of their size, less those that have failed: so
     one stands in at once, and who is repaired is a spare where nobody is without one.
-
-    Args:
-        run: what the engine lends.
-        nodes: the spares as the run begins.
     """
 
     def __init__(self, run: Any, nodes: Places) -> None:

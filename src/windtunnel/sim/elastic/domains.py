@@ -75,12 +75,7 @@ class Domains:
         return cls(levels, tree.levels)
 
     def within(self, request: TopologyRequest | None, pieces: int) -> Within:
-        """Return where an option's pieces are to lie.
-
-        Args:
-            request: what the job asks of the levels; None = nothing.
-            pieces: how many the option has.
-        """
+        """Return where an option's pieces are to lie."""
         if self.racks is not None:
             return self.racks if pieces > 1 else ANYWHERE
         if request is None or not (request.required or request.preferred):
@@ -89,12 +84,7 @@ class Domains:
         return Within(level, required=bool(request.required))
 
     def tried(self, within: Within, free: Sequence[int]) -> Iterator[int]:
-        """Yield the domains to try, as bitsets: of a level the one with the fewest free GPUs first.
-
-        Args:
-            within: where the pieces are to lie.
-            free: free GPUs of each node.
-        """
+        """Yield the domains to try, as bitsets; of a level that with the fewest free GPUs first."""
         last = within.level if within.required else 0
         for level in range(within.level, last - 1, -1):
             for nodes in sorted(self.levels[level], key=lambda nodes: sum(free[n] for n in nodes)):

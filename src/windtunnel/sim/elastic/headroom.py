@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 class Headroom:
     """Quotas and power, as far as jobs that are planned leave them.
 
-    Args:
-        books: who uses how much quota, nobody yet; None = quotas do not limit the run.
-        watts: what jobs draw; None = no cap limits the run.
-        spare: nanowatts that jobs may add to the draw.
+    ``books``: in which nobody runs yet; ``spare``: nanowatts that jobs may add to the draw.
     """
 
     def __init__(self, books: QuotaBooks | None, watts: Watts | None, spare: int) -> None:
@@ -42,11 +39,6 @@ class Headroom:
 
         Those on which it has the quota for so many GPUs, one GPU type after the other where quotas
         tell them apart; each time then only those on which there is power for all of them.
-
-        Args:
-            job: which.
-            gpus: how many it is to have.
-            allowed: nodes that it may use.
         """
         for open_to in [EVERY_NODE] if self.books is None else self.books.nodes_in_turn(job, gpus):
             nodes = allowed & open_to

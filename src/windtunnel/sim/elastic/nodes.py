@@ -53,10 +53,7 @@ class FreeShares(FreeNodes):
     def take(self, where: Where, option: Option, job: int = -1) -> None:  # type: ignore[override] # an option is the demand here
         """Take an option's GPUs and cores.
 
-        Args:
-            where: nodes and GPUs.
-            option: what is there.
-            job: whose it is, as far as quotas and power go; -1 = they are not asked.
+        Of quotas and power it counts as the job's; -1 = they are not asked.
 
         Raises:
             ValueError: they are not free.
@@ -139,11 +136,6 @@ class FreeShares(FreeNodes):
         fewest free GPUs that suffice, then the lowest index (best fit), or, under a placement that
         scores, to the node with room that scores best. Pieces that are to lie in a domain go to
         the one with the fewest GPUs free to the job that has room for all.
-
-        Args:
-            option: what is placed.
-            allowed: bitset of the nodes that the job may use.
-            request: what it asks of the levels; None = nothing.
         """
         allowed &= option.nodes
         if self.domains is None:

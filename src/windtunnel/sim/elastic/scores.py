@@ -71,14 +71,7 @@ class Scores:
         return found
 
     def best(self, option: Option, gpus: int, nodes: Iterable[int], draws: int) -> int | None:
-        """Return the node of some that scores best for a piece; None = it fits none.
-
-        Args:
-            option: what is placed.
-            gpus: GPUs of the piece.
-            nodes: where it may go.
-            draws: jobs begun so far; seeds what is random.
-        """
+        """Return the node of some that scores best for a piece; ``draws`` seeds what is random."""
         self.devices.draws = draws
         return self.placement.best(self.devices, self.demand(option, gpus), 1, nodes)
 

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 class Shapes:
     """What an elastic run's jobs can ask for.
 
-    Args:
-        problem: jobs and cluster, with nodes and whole GPUs.
-        placement: where plain numbers of GPUs go.
-        elastic: the jobs' options.
-        access: the reservations of each access set.
-
     Attributes:
         free: the kernel's free state.
     """

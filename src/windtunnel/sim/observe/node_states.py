@@ -122,13 +122,7 @@ def _states(
 ) -> NodeStates:
     """Return the states of some nodes: each starts empty, then changes at every distinct time.
 
-    Args:
-        kind: their kind.
-        nodes: what they are.
-        empty: Int array, the nodes.
-        time: Float array (k,), when they change, by (node, time).
-        change: the changes.
-        cores: whether cores count.
+    ``empty``: the nodes; ``time``: when they change, s, by (node, time).
     """
     # A node's first event is the empty node itself; sums then run on from node to node, and what
     # the nodes before have added is taken off again.

@@ -93,11 +93,7 @@ def summary(outcome: Flown) -> dict[str, float | None]:
 
 
 def shares(outcome: Flown, by: str = "vc") -> pa.Table:
-    """Return what each group of jobs held of the cluster.
-
-    Args:
-        outcome: the run.
-        by: ``vc``, ``user``, or another column of text, or ``size``.
+    """Return what each group of jobs held of the cluster: by ``vc``, ``user``, ``size`` ...
 
     Returns:
         A row a group that has jobs, in order: the column named as ``by`` (jobs without a name under

@@ -90,11 +90,7 @@ def window_notes(outcome: Flown) -> list[str]:
 
 
 def waiting_work(outcome: Flown, instants: np.ndarray) -> np.ndarray:
-    """Return the GPU time that waiting jobs have asked for.
-
-    Args:
-        outcome: the run.
-        instants: Float array (k,), s, ascending, equally spaced.
+    """Return the GPU time that waiting jobs have asked for at equally spaced instants, s.
 
     Returns:
         Float array (k,), GPU s.

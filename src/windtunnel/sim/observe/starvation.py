@@ -94,11 +94,7 @@ def smaller_after(values: np.ndarray) -> np.ndarray:
 
 
 def starvation(outcome: Flown, by: str = SIZE) -> pa.Table:
-    """Return the tails of waiting by group of jobs.
-
-    Args:
-        outcome: the run.
-        by: ``size``, or a column of text: ``vc``, ``user``, ``workload`` ...
+    """Return the tails of waiting by group of jobs: ``size``, or a column of text (``vc`` ...).
 
     Returns:
         A row a group that has submitted jobs, in order: the column named as ``by``; ``num_jobs``

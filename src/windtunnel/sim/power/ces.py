@@ -53,10 +53,6 @@ PUBLISHED: dict[str, CesRule] = {
 class Ces:
     """The rule over time.
 
-    Args:
-        rule: its numbers.
-        total: nodes of the cluster.
-
     Attributes:
         active: nodes awake after the last step.
     """

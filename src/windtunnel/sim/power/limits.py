@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 class Limits:
     """The power limits of running jobs of the reference. Jobs that share a place have one limit.
 
-    Args:
-        state: the run.
-        watts: what jobs draw.
-
     Attributes:
         slow: running job -> by how much its limit slows it.
         notes: (stay, when, level) of each choice: places in its job's table.

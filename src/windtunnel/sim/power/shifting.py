@@ -29,13 +29,7 @@ LEAST_PAUSE = 1.0
 
 
 class Shifter:
-    """Who is held until when.
-
-    Args:
-        plan: deadlines, lengths and forecast.
-        problem: the jobs.
-        run: what an engine lends, see `windtunnel.sim.reference.lent`.
-    """
+    """Who is held until when."""
 
     def __init__(self, plan: ShiftPlan, problem: Problem, run: Any) -> None:
         self.plan, self.run = plan, run
@@ -202,9 +196,7 @@ class Bookings:
 
     Where in the cluster they are free is not looked at: a gang may wait for its nodes.
 
-    Args:
-        problem: the jobs.
-        fill: share of the GPUs that plans may fill.
+    ``fill``: the share of the GPUs that plans may fill.
 
     Attributes:
         known: it has been told when jobs are to run, and that holds.

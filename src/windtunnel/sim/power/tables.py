@@ -46,9 +46,6 @@ class Table(NamedTuple):
 class Tables:
     """Makes the tables of a run.
 
-    Args:
-        watts: what jobs draw.
-
     Attributes:
         limits: the different power limits, W, highest first.
         most_options: the most options that a table has.

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 class Watts:
     """What jobs draw; sums are of whole nanowatts.
 
-    Args:
-        problem: the jobs.
-        cap: the cap, with the power limits of each kind of work on each GPU type.
-        fixed: a job draws the same wherever it is, unless GPU types differ; elastic jobs do not.
+    ``fixed``: a job draws the same wherever it is, unless GPU types differ; elastic jobs do not.
 
     Attributes:
         types: GPU types of the cluster; None = not distinguished.

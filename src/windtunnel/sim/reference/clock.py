@@ -23,10 +23,6 @@ class Clock:
     between them, too. With an interval a decision that is called for is made at the next multiple
     of it.
 
-    Args:
-        state: the run.
-        rules: how it goes.
-
     Attributes:
         pending: when a decision that was called for is made, s; inf = none was.
         points: decisions made.
@@ -122,10 +118,7 @@ class Clock:
     def note_idle(self, now: float, *, arrived: bool, certain: bool) -> None:
         """Note whether anybody runs, or was started.
 
-        Args:
-            now: s.
-            arrived: no job is to come.
-            certain: capacity will come, whatever chance brings.
+        ``arrived``: no job is to come; ``certain``: capacity will come, whatever chance brings.
 
         Raises:
             PolicyError: nobody has been for too long, and all capacity and power is there.

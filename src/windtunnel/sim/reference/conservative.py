@@ -56,10 +56,6 @@ class Profile:
     A job must have its place for all of its time. Power is looked at where somebody starts: the
     job's own, and that of each who was promised to meanwhile, must be there beside all others'
     under the cap that holds then. A cap that falls later stops jobs when it does.
-
-    Args:
-        rule: knows what is to come.
-        plan: of the head of the queue; None = it has none.
     """
 
     def __init__(self, rule: Conservative, plan: Plan | None) -> None:
@@ -249,11 +245,6 @@ class Conservative(Backfilling):
         """Promise the broken ones anew, improve all, promise those who have none; start the due.
 
         Under quotas until nobody else may start: each start may use up what others need.
-
-        Args:
-            waiting: in their order.
-            broken: those whose promise was lifted.
-            improves: somebody may start earlier.
         """
         refused = False
         while True:

@@ -25,10 +25,6 @@ MAX_IDLE_DECISIONS = 10_000
 class Deciding(Decisions):
     """Asks a tier-3 policy and carries out what it yields.
 
-    Args:
-        state: the run.
-        may_wait: jobs may wait for ever: capacity or power that they ask for may be gone.
-
     Attributes:
         queue, cluster: what the policy is shown, set by who makes this.
         arrived: jobs that began to wait since the last decision.

@@ -44,9 +44,7 @@ class Backfilling(Rule):
         At one instant running jobs end first, in order of start; then planned holds begin or end,
         then nodes wake that do, or could be woken now.
 
-        Args:
-            overdue: when those end that run on past their expected end, s.
-            without: running jobs that are left out.
+        ``overdue``: when those end that run on past their expected end, s.
         """
         state = self.state
         ends = [

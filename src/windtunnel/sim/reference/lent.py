@@ -105,14 +105,7 @@ class Lent(State):
     def look_in(
         self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool = False
     ) -> Where | None:
-        """Return where a waiting job would go in what would be free.
-
-        Args:
-            shown: that, as `with_awake` returned it.
-            job: which.
-            nodes: on these alone; None = on all.
-            takes: it is taken there; its quota, too, while quotas are tried.
-        """
+        """Return where a waiting job would go in what would be free; None of nodes = on all."""
         free = shown
         if nodes is not None:
             free = shown.copy()

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 class Loop:
     """One run.
 
-    Args:
-        state: its tables, nothing in it running.
-        rules: how it goes.
-        outages: None = there are none.
-        power: policies of power.
-
     Attributes:
         limits: chooses running jobs' power limits; None = they have none.
         capped_time: s in which somebody waited for power alone.

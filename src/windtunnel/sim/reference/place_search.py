@@ -90,12 +90,8 @@ class PlaceSearch:
         Where the placement's choice draws too much, it is asked again among the GPU types on which
         the whole job would not.
 
-        Args:
-            job: which.
-            free: what is free.
-            at: when it would start, s.
-            spare: nanowatts that it may add to the draw.
-            is_open: what is free is what the job may use.
+        ``at``: when it would start, s; ``spare``: nanowatts that it may add to the draw;
+        ``is_open``: what is free is what the job may use.
         """
         shown = free if is_open else self._seen(free, job, at)
         demands, lacks_power = [self.demand[job]], False

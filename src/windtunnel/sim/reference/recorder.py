@@ -47,10 +47,6 @@ _Verdict = tuple[int, int, float]
 class Recorder:
     """Looks at the queue after every decision.
 
-    Args:
-        state: the run, with what decides.
-        school: of which kind it is (`windtunnel.sim.verdicts.SCHOOLS`).
-
     Attributes:
         rows: (time, decision, job, verdict, blocker, promise).
         causer: whom each job that is about to be stopped is stopped for.

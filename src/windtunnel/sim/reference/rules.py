@@ -26,10 +26,8 @@ class Rule:
     A key is asked when a job begins to wait (not when it is preempted) and at rounds. The remaining
     time of a preemptive policy is no key, but looked up at each decision.
 
-    Args:
-        state: the run.
-        walk: chooses who runs, see `windtunnel.sim.reference.preemption`; None = nobody is
-            preempted.
+    ``walk`` chooses who runs, see `windtunnel.sim.reference.preemption`; None = nobody is
+    preempted.
 
     Attributes:
         alarms: instants at which it wants to decide, though nothing happens, s; the first is next.

@@ -111,12 +111,8 @@ class State(PlaceSearch):
     ) -> None:  # fmt: skip
         """Put a job on its nodes.
 
-        Args:
-            job: which.
-            where: nodes and grants.
-            rate: work a second there, before what slows everybody.
-            beside: a running job whose place it shares.
-            option: how an elastic job runs; None = as its user asked.
+        ``rate``: work a second there, before what slows everybody; ``beside``: a running job whose
+        place it shares; ``option``: how an elastic job runs, None = as its user asked.
         """
         if beside is None:
             place = Place(where, self.demand[job] if option is None else option)

@@ -34,11 +34,6 @@ _MINUTE = 60
 def requests_of(problem: Problem, site: SlurmSite, *, has_cores: bool) -> list[SlurmRequest]:
     """Return what the flown jobs ask for, by arrival number.
 
-    Args:
-        problem: the run; with nodes, whole GPUs.
-        site: its nodes, in the same order.
-        has_cores: the site says what cores and memory its nodes have.
-
     Raises:
         SchemaError: a job asks for a part of a GPU, or in tasks that cannot be spread evenly.
     """

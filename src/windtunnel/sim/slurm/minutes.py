@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 
 class Minutes:
-    """Seconds of each TRES by meter, given to the kernel's limits as they change.
-
-    Args:
-        tables: the site and its jobs.
-        decay: what is left of usage after a second.
-    """
+    """Seconds of each TRES by meter, given to the kernel's limits as they change."""
 
     def __init__(self, tables: SlurmTables, decay: float) -> None:
         self._tables, self._limits, meters = tables, tables.limits, tables.meters
@@ -45,13 +40,7 @@ class Minutes:
             self._set(cell, self._used[cell] * self._decay[cell[0]] ** seconds)
 
     def use(self, job: int, weight: float, seconds: int) -> None:
-        """Add what a running job used in so many seconds that end now.
-
-        Args:
-            job: which.
-            weight: how often it counts.
-            seconds: s.
-        """
+        """Add what a running job used in so many seconds that end now."""
         if self._used_of[job]:
             held = self._tables.stays.held(job)
             for meter, tres in self._used_of[job]:

@@ -19,9 +19,6 @@ _OLD = "preempt_"
 class Preempting:
     """The rules of a site, by its QOS or partitions.
 
-    Args:
-        site: what its files say.
-
     Attributes:
         by_qos: kinds are QOS, and not partitions.
         modes: what becomes of the jobs of each kind: CANCEL, REQUEUE, or "" = nothing.

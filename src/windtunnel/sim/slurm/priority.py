@@ -38,11 +38,7 @@ class Factors(msgspec.Struct, frozen=True):
 
 
 class Multifactor:
-    """The factors of a site; what changes with time is given.
-
-    Args:
-        site: weights, partitions, QOS.
-    """
+    """The factors of a site; what changes with time is given."""
 
     def __init__(self, site: SlurmSite) -> None:
         self.weights = site.settings.priority
@@ -59,11 +55,7 @@ class Multifactor:
     def of(self, request: SlurmRequest, *, age: float, fair_share: float, limit: int) -> Factors:
         """Return a job's factors.
 
-        Args:
-            request: the job.
-            age: s since it could have run.
-            fair_share: its association's factor.
-            limit: its time limit, s.
+        ``age``: s since it could have run; ``limit``: its time limit, s.
         """
         weights = self.weights
         name = request.partitions[0] if request.partitions else self.default.name

@@ -63,9 +63,7 @@ class Shares:
     Usage decays at each calculation; what a job ran since the last one (or since it began) is
     added then, or at its end, decayed over as many seconds as it is long.
 
-    Args:
-        associations: all of them; accounts before what is in them.
-        priority: half-life, and which way.
+    Of ``associations`` accounts come before what is in them.
     """
 
     def __init__(self, associations: Iterable[SlurmAssociation], priority: SlurmPriority) -> None:

@@ -58,10 +58,6 @@ _OF_NO_TIME = (
 class SlurmTables:
     """The kernel's state of a site, with nobody running or waiting.
 
-    Args:
-        site: what is there.
-        requests: the jobs.
-
     Attributes:
         requests: the jobs, with the QOS they get where they name none.
         loops: the kernel's `SlurmLoops`; ``limits`` are its `SlurmLimits`.
