@@ -215,8 +215,12 @@ class Policy:
     by_remaining: bool = False
     by_service: bool = False
     levels: Levels | None = None
-    #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
+    #: The feature of an engine that need not ask the policy, as the copy that ``for_run`` returns
+    #: has its numbers: ``usage`` (``usage_order`` says all that ``key`` does), ``cohorts``
+    #: (``cohort_order`` all that ``decide`` does); empty: the policy is asked.
+    in_numbers: str = ""
     usage_order: UsageOrder | None = None
+    cohort_order: CohortOrder | None = None
     every: float | None = None
     fills: bool = False
     turn: float | None = None
@@ -322,20 +326,6 @@ class Policy:
         if self.vectorised is not None:
             return self.vectorised
         return self.tier == 2 and _takes_jobs(type(self).key)  # noqa: PLR2004 - the tier's name
-
-    @property
-    def cohort_order(self) -> CohortOrder | None:
-        """The same for quotas."""
-        return None
-
-    @property
-    def in_numbers(self) -> str:
-        """The feature of an engine that need not ask the policy, as ``for_run`` gives its numbers.
-
-        ``usage``: a `UsageOrder` says all that ``key`` does; ``cohorts``: a `CohortOrder` says all
-        that ``decide`` does; empty: the policy is asked.
-        """
-        return ""
 
     @property
     def tier(self) -> int:

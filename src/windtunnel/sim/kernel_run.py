@@ -50,15 +50,10 @@ class KernelRun:
     """One run, before its loop begins and while it goes on.
 
     Attributes:
-        plan: what disrupts the run.
-        power: what limits its power.
         watts, levels: what jobs draw, and the kernel's choice of power limits; None = no cap.
         shapes: the shapes of an elastic run's jobs.
-        state: the kernel's tables.
-        tables: looks into them.
         sim: the kernel's loop; set by `begin`.
         admission: whether jobs may start; set by `admit`.
-        jobs: the jobs as the state has them.
         announced: what is known of the future.
         pace: how fast jobs are where they run; only of a run in which something slows them.
         line_of: Int32 array (m,): jobs of one line fit in the same places.
@@ -306,10 +301,6 @@ class KernelRun:
         """Ask the policy for the keys of all that wait, at a round; ranked running jobs' too."""
         jobs = self.tables.active_jobs(self.policy.preemptive)
         self.sim.rekey(jobs, keys_of(self.policy, self.views, jobs, self.sim.now))
-
-    def launch_cost(self, job: int) -> float:
-        """Return what every launch costs an elastic job, s; a job of another run nothing."""
-        return 0.0 if self.works is None else self.works[job].penalty
 
     def access_of(self, job: int) -> int:
         """Return the number of a job's set of reservations."""

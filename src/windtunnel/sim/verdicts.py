@@ -61,7 +61,7 @@ class Verdicts:
 
 def school_of(policy: Policy, queueing: str) -> str:
     """Return which of `SCHOOLS` a run's decisions are of."""
-    if policy.in_numbers == "cohorts" and policy.cohort_order is not None:
+    if policy.in_numbers == "cohorts" and policy.cohort_order:
         # Whoever was timed out waits aside for a while, whatever is free.
         return "limits" if policy.cohort_order.timeout == math.inf else "choice"
     if policy.tier == _DECIDES:

@@ -79,9 +79,7 @@ class Outages:
             run.fail_at(job, self._draw(job))
         if plan.startup_cost:
             for job in range(len(problem.rows)):
-                run.set_start_overhead(
-                    job, plan.startup_cost + run.launch_cost(job), restarts=False
-                )
+                self._pays(job, plan.startup_cost, restarts=False)
         #: Heap of (time, kind, number, what, random failure of which node).
         self._events: list[tuple[float, int, int, Hold, NodeStream | None]] = []
         self._count = 0
@@ -252,12 +250,15 @@ class Outages:
 
     def _stopped(self, job: int, now: float, cause: str) -> None:
         """Book that a job was stopped, and what it pays as it goes on."""
-        self.run.set_start_overhead(
-            job, self.plan.restart_cost + self.run.launch_cost(job), restarts=True
-        )
+        self._pays(job, self.plan.restart_cost, restarts=True)
         lost = self.run.lost(job)
         self.stops.append(Stop(job, now, lost - self._lost[job], self._cause_at[cause]))
         self._lost[job] = lost
+
+    def _pays(self, job: int, seconds: float, *, restarts: bool) -> None:
+        """Let a job pay so much (s) as it starts, and an elastic one what launches cost it."""
+        launch = 0.0 if self.run.works is None else self.run.works[job].penalty
+        self.run.set_start_overhead(job, seconds + launch, restarts=restarts)
 
     def _failed(
         self, job: int, now: float, *, ends: bool, cause: str, where: Where | None = None

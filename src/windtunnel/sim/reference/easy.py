@@ -229,7 +229,7 @@ class Easy(Backfilling):
         Its promise is of the nodes.
         """
         state, demand = self.state, self.state.demand[head]
-        if not state.problem.devices or state.works is not None or self.held is None:
+        if not state.problem.devices or self.held is None:
             return False
         free = beside.copy()
         free.give(self.held, demand)

@@ -76,10 +76,6 @@ class Lent(State):
         """Return the seconds that a job pays when it goes on after a stop."""
         return self.overhead[job]
 
-    def launch_cost(self, job: int) -> float:
-        """Return what every launch costs an elastic job, s; a job of another run nothing."""
-        return 0.0 if self.works is None else self.works[job].penalty
-
     def lost(self, job: int) -> float:
         """Return the seconds of work that failures undid so far."""
         return self.lost_work[job]
