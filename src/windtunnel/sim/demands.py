@@ -85,13 +85,7 @@ class Demands:
 
 
 def needs_devices(table: pa.Table, cluster: ClusterSpec, *, resources: bool) -> bool:
-    """Return whether the jobs ask for what whole GPUs of nodes cannot tell.
-
-    Args:
-        table: jobs table.
-        cluster: a cluster with nodes.
-        resources: whether cores and memory are to constrain.
-    """
+    """Return whether the jobs ask for what whole GPUs of nodes cannot tell."""
     jobs = Jobs(table)
     gpus = np.nan_to_num(jobs.num_gpus)
     tasks = np.where(jobs.num_tasks >= 1, jobs.num_tasks, 1.0)

@@ -71,12 +71,8 @@ class Requests:
     ) -> tuple[np.ndarray, tuple[DeviceDemand, ...]]:
         """Return each job's class, Int array (m,), and the classes, in order of appearance.
 
-        Args:
-            nodes: the cluster.
-            pooled: a node's GPUs are one pool.
-            bind_cpu_tasks: GPU types bind tasks without GPUs, too.
-            asked: Int array (m,), which of the ``levels`` each job asks for; None = the first.
-            levels: requests of the levels of a tree in which jobs are placed.
+        ``asked``: Int array (m,), which of the ``levels``, requests of those of a tree, each job
+        asks for; None = the first.
         """
         asked = np.zeros(len(self.rows), dtype=np.int64) if asked is None else asked
         kinds, first = distinct_rows(*self.columns.T, self.type_of, asked)

@@ -364,9 +364,6 @@ def named_groups(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
     """Return each job's group by a column of text, and the names of the groups, in order.
 
     Jobs without a name are together under `NONE`.
-
-    Returns:
-        Int array (n,) of indices into the names.
     """
     names = column.fill_null(NONE).combine_chunks().dictionary_encode()
     if isinstance(names, pa.ChunkedArray):

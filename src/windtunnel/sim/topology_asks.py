@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 def passed_over(table: pa.Table, placement: str | None) -> list[str]:
-    """Return what to note where nobody looks at what jobs ask of the levels: a sentence, or none.
-
-    Args:
-        table: jobs table.
-        placement: what was placed by; None = the default.
-    """
+    """Return what to note where nobody looks at what jobs ask of levels: a sentence, or none."""
     if "topology" not in table.column_names:
         return []
     words = table["topology"].to_pylist()

@@ -145,12 +145,8 @@ def resolve(
 ) -> Plan:
     """Return what a description means for a run.
 
-    Args:
-        disruptions: the description.
-        problem: jobs and cluster.
-        cluster: the same cluster, with its nodes.
-        seed: the run's, where the description has none of its own.
-        one_rack: a gang stays in one rack.
+    ``seed``: the run's, where the description has none of its own; ``one_rack``: a gang stays in
+    one rack.
 
     Raises:
         SpecError: a node or a GPU type that the cluster does not have; nodes of a pool; more GPUs

@@ -91,10 +91,7 @@ class Spares:
     def place(self, run: Any, job: int, failed: set[int]) -> Where | None:
         """Return where a running job goes on; None: nowhere, or more than one of its nodes failed.
 
-        Args:
-            run: the run; the failed nodes are out of it already.
-            job: a job with something on them.
-            failed: those that fail at once.
+        The nodes that ``failed`` at once are out of the run already.
         """
         where = list(run.where(job))
         lost = {node for node, _ in where} & failed

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class Scoring(Protocol):
-    """A placement that scores nodes; `windtunnel.placements.scored.ScoredPlacement` is one.
-
-    Attributes:
-        topology: ``none``, ``rack`` or ``rack-only``.
-    """
+    """A placement that scores nodes; `windtunnel.placements.scored.ScoredPlacement` is one."""
 
     topology: str
 
@@ -39,10 +35,6 @@ class Scores:
     Each piece of an option is one task of that many whole GPUs, with its part of the cores. Which
     GPUs of a node a job has is unknown: it takes the first that are idle, and gives back the first
     that are not.
-
-    Args:
-        placement: scores nodes.
-        nodes: the cluster, with the cores that constrain.
 
     Attributes:
         nodes: the same.

@@ -56,13 +56,8 @@ def stretches_of(
 ) -> Stretches:
     """Return how the stays of an elastic run went.
 
-    Args:
-        problem: the jobs.
-        works: what each flown job is.
-        columns: the kernel's log of stays.
-        ways: of each stay the option, and what its launch cost, s.
-        left: Float array (m,), work left at the end, s in the option asked for.
-        horizon: where the run was cut, s.
+    ``ways``: of each stay the option, and what its launch cost, s; ``left``: work left at the end,
+    s in the option asked for.
     """
     options = [option for option, _ in ways]
     ends = columns["stay_end"]

@@ -141,12 +141,7 @@ def _excess(
 ) -> np.ndarray:
     """Return the integral of max(1, s m(t) / N) - 1 over spans of jobs.
 
-    Args:
-        outcome: the run.
-        curve: times and numbers of competitors from then on.
-        rows: Int array (k,), the job of each span.
-        start: Float array (k,), s; not before the curve begins, where the job has GPUs.
-        end: Float array (k,), s.
+    Spans of jobs with GPUs do not start before the curve of times and competitors does.
 
     Returns:
         Float array (k,), s; exactly 0 where the equal part was never smaller than the job.

@@ -51,13 +51,8 @@ def node_states(
 ) -> Iterator[NodeStates]:
     """Yield all states of all nodes with GPUs, batch by batch, kinds of nodes in order.
 
-    Args:
-        cluster: the nodes.
-        held: what stays held.
-        start: Float array (s,), when each stay began, s.
-        end: Float array (s,), when it ended; NaN where it goes on.
-        cores: whether cores count; a node that does not say how many it has, has enough.
-        batch: numbers in the largest array of one batch.
+    ``start`` and ``end`` are those of each stay, s, NaN where it goes on. Of ``cores`` a node that
+    does not say how many it has, has enough; no array has more numbers than ``batch``.
     """
     begun, ended = start[held.stay], end[held.stay]
     stopped = np.flatnonzero(~np.isnan(ended))

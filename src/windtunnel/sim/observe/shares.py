@@ -43,9 +43,6 @@ _RESOURCES = {"gpu": "num_gpus", "cpu": "num_cpus", "mem": "mem_gib"}
 def jain(values: np.ndarray) -> float | None:
     """Return Jain's index of non-negative numbers; None where there are none, or all are 0.
 
-    Args:
-        values: Float array of shape (n,), any unit: the index does not depend on it.
-
     >>> jain(np.array([1.0, 1.0, 0.0, 0.0])), jain(np.array([]))
     (0.5, None)
     """

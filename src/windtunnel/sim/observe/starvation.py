@@ -66,12 +66,6 @@ def smaller_after(values: np.ndarray) -> np.ndarray:
     Merges sorted blocks of twice the size in every round: as a block is merged, what stands right
     of the middle and is smaller goes before what stands left of it.
 
-    Args:
-        values: Int array of shape (n,), a permutation.
-
-    Returns:
-        Int array of shape (n,).
-
     >>> smaller_after(np.array([3, 1, 2, 0])).tolist()
     [3, 1, 1, 0]
     """

@@ -71,12 +71,7 @@ class Ces:
         self._keep_until = self.steps + self.rule.keep
 
     def step(self, used: int, predicted: Sequence[float] | np.ndarray) -> int:
-        """Return how many nodes are awake from this step on.
-
-        Args:
-            used: nodes in use in this step.
-            predicted: nodes expected in use in the next steps, at least one.
-        """
+        """Return how many nodes are awake from this step on; use of the next is predicted."""
         rule, at = self.rule, self.steps
         self.steps += 1
         self._used.append(used)
@@ -140,10 +135,6 @@ def smape(predicted: np.ndarray, used: np.ndarray) -> float:
     """Return how far off a forecast is, in per cent: the mean of 200 |p - y| / (|p| + |y|).
 
     Steps at which both are 0 are right.
-
-    Args:
-        predicted: Float array (t,).
-        used: Float array (t,), what came of it.
 
     >>> smape(np.array([10.0, 0.0]), np.array([30.0, 0.0]))
     50.0

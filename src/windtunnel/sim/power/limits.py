@@ -51,11 +51,8 @@ def levels_of(
 
     Of those noted at one instant the last counts, and none that is the same as before.
 
-    Args:
-        starts: when each stay began, s.
-        stay: of each note, in order of time.
-        time: s.
-        level: place in the job's table of limits.
+    Of each note ``stay``, ``time`` (s) and ``level`` (a place in the job's table), in order of
+    time.
     """
     stay = stay.astype(np.int64)
     order = np.argsort(stay, kind="stable")

@@ -26,13 +26,8 @@ if TYPE_CHECKING:
 class Sleeper:
     """Which nodes are awake.
 
-    Args:
-        plan: the rule and its times.
-        nodes: how many there are.
-        run: what an engine lends, see `windtunnel.sim.reference.lent`.
-        first: when the first step begins, s.
-        draw_more: (node, 1 it is called or -1 it sleeps) -> whether the power cap allows that; if
-            so it counts from now on.
+    ``draw_more``: (node, 1 it is called or -1 it sleeps) -> whether the power cap allows that; if
+    so it counts from now on.
 
     Attributes:
         asleep: node -> place of its sleep in ``sleeps``.

@@ -33,15 +33,10 @@ MAX_CUTS = 10_000
 
 
 class PowerSources:
-    """The policies of power of a run.
+    """The policies of power of a run, as `windtunnel.sim.reference.lent` lends it.
 
     An engine calls, at each instant: ``holds`` for each job that arrives; ``apply``; after all
     decisions ``after_decisions``. Then it chooses limits.
-
-    Args:
-        plan: the policies.
-        problem: the jobs.
-        run: what the engine lends, see `windtunnel.sim.reference.lent`.
 
     Attributes:
         cap_w: W that the facility may draw now; inf = no cap.
@@ -181,11 +176,8 @@ class PowerSources:
     ) -> PowerRecord:
         """Return what the policies did.
 
-        Args:
-            starts: Float array (s,), when each stay began, s.
-            notes: of power limits, as `windtunnel.sim.power.limits.levels_of` takes them.
-            capped_time: s in which somebody waited for power alone.
-            arrived: how many jobs have arrived.
+        ``notes`` are those of power limits, as `windtunnel.sim.power.limits.levels_of` takes them;
+        ``capped_time``: s in which somebody waited for power alone.
         """
         by_row = ByRow(self.problem)
         offset, began, level = levels_of(starts, *notes)

@@ -74,12 +74,7 @@ class Tables:
         self.least = np.array(floors, dtype=np.int64)[alike]
 
     def make(self, work: int, held: Sequence[float]) -> Table:
-        """Return a table.
-
-        Args:
-            work: kind of work.
-            held: GPUs of each type; below 0 = the jobs are on none of the type.
-        """
+        """Return the table of a kind of work on so many GPUs of each type, below 0 = on none."""
         parts = tuple((gpu_type, gpus) for gpu_type, gpus in enumerate(held) if gpus >= 0)
         options = self.watts.of_parts(work, parts)
         front = front_of(options)

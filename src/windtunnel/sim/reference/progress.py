@@ -62,16 +62,8 @@ class Place:
 class Stay:
     """One uninterrupted stay of a job on its GPUs (a segment of the flight).
 
-    Args:
-        job: arrival number.
-        number: of the stay, in order of begin.
-        now: when it begins, s.
-        place: where.
-        overhead: seconds that it pays before it works.
-        work: work left.
-        rate: work a second.
-        checkpoints: when work is saved.
-        slowed: seconds lost to slow-downs in the job's stays before.
+    ``overhead``: seconds that it pays before it works; ``rate``: work a second; ``slowed``: seconds
+    lost to slow-downs in the job's stays before.
 
     Attributes:
         end: when it ended, s; NaN while it lasts.
