@@ -168,17 +168,12 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def by_locality(self) -> bool:
         """Whether it matters where a job is."""
-        return self.by_spread or self.rack != 1
+        return self.spread != 1 or bool(self.spread_by) or self.rack != 1
 
     @property
     def by_network(self) -> bool:
         """Whether it matters who else sends over the same uplinks."""
         return bool(self.links)
-
-    @property
-    def by_spread(self) -> bool:
-        """Whether it matters over how many nodes a job is."""
-        return self.spread != 1 or bool(self.spread_by)
 
     @property
     def by_sharing(self) -> bool:

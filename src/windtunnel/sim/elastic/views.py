@@ -59,7 +59,7 @@ class ElasticView:
         """
         if option is None:
             number = self.deciding.active(job)
-            seconds: float = self.deciding.until_end(number)
+            seconds: float = self.driver.state.time_to_end(number)
             if self.driver.works[number].expected is None:
                 return seconds
             truth = max(0.0, job.remaining / self.work(job).requested.iteration_time)

@@ -117,10 +117,6 @@ class Watts:
             self._bound[key] = self.problem.on_types(demand, cheap)
         return self._bound[key]
 
-    def alone_w(self, floor: int) -> float:
-        """Return what the building draws while jobs add so many nanowatts alone, W."""
-        return (self.cap.base_w + floor / NANO) * self.cap.pue
-
     def of_parts(self, kind: int, parts: tuple[tuple[int, float], ...]) -> tuple[Choice, ...]:
         """Return what a kind of work adds at each limit on so many GPUs of some types."""
         key = (kind, parts)
@@ -189,10 +185,13 @@ def never_fit(
     else:
         floors, alike = _floors(watts, least, quotas), np.arange(len(problem.rows))
     above = np.array([floor > budget for floor in floors])[alike]
+    base_w, pue = plan.cap.base_w, plan.cap.pue
+    drawn = {
+        job: (base_w + floors[alike[job]] / NANO) * pue for job in np.flatnonzero(above).tolist()
+    }
     return {
-        job: f"alone takes the cluster to {watts.alone_w(floors[alike[job]]):,.6g} W; the highest "
-        f"cap is {highest:,.6g} W"
-        for job in np.flatnonzero(above).tolist()
+        job: f"alone takes the cluster to {watt:,.6g} W; the highest cap is {highest:,.6g} W"
+        for job, watt in drawn.items()
     }
 
 

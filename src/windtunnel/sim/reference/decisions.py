@@ -271,10 +271,6 @@ class Deciding(Decisions):
         """Return the option that a running job was launched in."""
         return self.state.running[job].place.demand
 
-    def until_end(self, job: int) -> float:
-        """Return the seconds until a running job completes as things are."""
-        return self.state.running[job].due - self.now
-
     def closed_to(self, job: int) -> set[int]:
         """Return the nodes on which a job may not start, though others may run there."""
         groups, free = self.groups_of(job), self.state.free

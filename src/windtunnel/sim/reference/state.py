@@ -290,15 +290,12 @@ class State(PlaceSearch):
         limit = self.checkpoints.within(self.estimate_left(stay.job, stay.work))
         return ready + (left / stay.rate + stay.to_write(stay.reached, limit))
 
-    def time_expected(self, job: int, left: float) -> float:
-        """Return how long a job that starts with so much work left is expected to run, s."""
-        left = self.estimate_left(job, left)
-        return left + self.checkpoints.within(left) * self.checkpoints.cost
-
     def planned_stop(self, job: int, start: float) -> float:
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
         resuming = self.overhead if job in self.running else self.start_overhead
-        return start + resuming[job] + self.time_expected(job, self.attained(job)[1])
+        left = self.estimate_left(job, self.attained(job)[1])
+        to_write = self.checkpoints.within(left) * self.checkpoints.cost
+        return start + resuming[job] + (left + to_write)
 
     def view(self, job: int) -> JobView:
         """Return a job as policies see it, brought up to this instant."""
