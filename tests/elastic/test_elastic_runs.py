@@ -243,16 +243,15 @@ def test_what_elastic_runs_refuse() -> None:
         wt.simulate(jobs_of((0, "steep", 4, "gc", 1)), NODES, "fixed-plan", models=MODELS)
 
 
-def test_measures_by_class_and_model() -> None:
+def test_measures_by_class() -> None:
     jobs = jobs_of((0, "steep", 4, "ga", 10, 1), (5, "flat", 1, "ga", 10, 0))
     out = fly(jobs, {0: [("start", "j0")], 5: [("start", "j1")]})
     classes = {row["class"]: row for row in measures.by_class(out).to_pylist()}
     assert classes["guaranteed"]["avg_jct"] == 30
     assert classes["best-effort"]["avg_jct"] == 30
     assert classes["all"]["last_end"] == 35
-    models = {row["model"]: row for row in measures.by_model(out).to_pylist()}
-    assert models["steep"]["gpu_time"] == 120
-    assert models["steep"]["useful_gpu_time"] == 80
+    assert classes["guaranteed"]["gpu_time"] == 120
+    assert classes["guaranteed"]["useful_gpu_time"] == 80
     found = out.metrics()
     assert (found["promises_kept_running"], found["promises_kept_active"]) == (1.0, 0.0)
     with pytest.raises(ValueError, match="not elastic"):

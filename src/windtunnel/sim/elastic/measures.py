@@ -113,34 +113,17 @@ def summary(outcome: Flown, of: np.ndarray) -> dict[str, Any]:
 
 
 def by_class(outcome: Flown) -> pa.Table:
-    """Return one row a class, guaranteed and best-effort jobs, then all; see `by_model`.
+    """Return one row a class, guaranteed and best-effort jobs, then all.
 
-    Raises:
-        ValueError: the run is not elastic.
-    """
-    promised = _stretches(outcome).guaranteed
-    groups = {"guaranteed": promised, "best-effort": ~promised, "all": np.ones_like(promised)}
-    return _grouped(outcome, "class", groups)
-
-
-def by_model(outcome: Flown) -> pa.Table:
-    """Return one row a model of the jobs' ``template``, by name, then all jobs.
-
-    Columns: ``model``, ``num_jobs``, ``num_finished``, ``avg_wait``, ``avg_jct``, ``p50_jct``,
+    Columns: ``class``, ``num_jobs``, ``num_finished``, ``avg_wait``, ``avg_jct``, ``p50_jct``,
     ``p90_jct``, ``p99_jct``, ``last_end`` (s; null without finished jobs), ``reconfigurations``,
     ``gpu_time``, ``useful_gpu_time`` (GPU-seconds).
 
     Raises:
         ValueError: the run is not elastic.
     """
-    names = np.array(outcome.jobs["template"].to_pylist(), dtype=object)
-    known = sorted({name for name in names.tolist() if name is not None})
-    groups = {name: names == name for name in known}
-    groups |= {"(none)": names == None} if None in names.tolist() else {}  # noqa: E711 - elementwise
-    return _grouped(outcome, "model", {**groups, "all": np.ones(len(names), dtype=bool)})
-
-
-def _grouped(outcome: Flown, name: str, groups: dict[str, np.ndarray]) -> pa.Table:
+    promised = _stretches(outcome).guaranteed
+    groups = {"guaranteed": promised, "best-effort": ~promised, "all": np.ones_like(promised)}
     flight = outcome.flight
     jct, wait = flight.end - outcome.submit_time, flight.start - outcome.submit_time
     changes = reconfigurations(outcome)
@@ -161,7 +144,7 @@ def _grouped(outcome: Flown, name: str, groups: dict[str, np.ndarray]) -> pa.Tab
         row["reconfigurations"] = int(changes[members].sum())
         row["gpu_time"] = float(total[members].sum())
         row["useful_gpu_time"] = float(useful[members].sum())
-        rows.append({name: label, **row})
+        rows.append({"class": label, **row})
     return pa.Table.from_pylist(rows)
 
 
