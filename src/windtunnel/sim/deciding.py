@@ -42,9 +42,7 @@ class Driver(Decisions):
 
     def __init__(self, run: KernelRun) -> None:
         JobView.register(kernel.JobView)
-        super().__init__(
-            run.policy, run.problem, run.works, run.plan, may_wait=run.rules.may_wait(run.policy)
-        )
+        super().__init__(run.policy, run.problem, run.rules)
         self.run, self.state, self.free, self.shapes = run, run.tables, run.free, run.shapes
         self.kinds = (Start, Preempt)
         count = max(len(self.problem.rows), 1)
@@ -162,11 +160,6 @@ class Driver(Decisions):
         """Return the nodes on which a job may not start, though others may run there."""
         groups = self.groups_of(job)
         return {node for node, group in self.free.held() if group not in groups}
-
-    @property
-    def differs_by_node(self) -> bool:
-        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
-        return self._admits is not None and self._admits.differs_by_node
 
     def headroom(self) -> Headroom | None:
         """Return what admission leaves besides who runs now; None = it does not limit the run."""

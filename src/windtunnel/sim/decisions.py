@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
-    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.headroom import Headroom
     from windtunnel.sim.elastic.nodes import FreeShares
-    from windtunnel.sim.elastic.work import Option, Work
+    from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.run_rules import Rules
 
 
 class Decisions:
     """What a policy decides.
 
-    ``may_wait``: jobs may wait for ever, as capacity or power that they ask for may be gone.
-
     Attributes:
+        works: what each job of an elastic run is; None = it is none.
+        differs_by_node: quotas or power let a job have GPUs on some nodes and not on others.
         state: where the engine has jobs running.
         deciding: what carries out in the engine: `windtunnel.kernel.deciding.Deciding`, or that of
             `windtunnel.sim.reference.decisions`.
@@ -64,12 +64,10 @@ class Decisions:
     deciding: Any
     cluster: Any
 
-    def __init__(
-        self, policy: Policy, problem: Problem, works: Sequence[Work] | None,
-        plan: Plan | None, *, may_wait: bool,
-    ) -> None:  # fmt: skip
-        self.policy, self.problem, self.works, self.may_wait = policy, problem, works, may_wait
-        self.plan = plan
+    def __init__(self, policy: Policy, problem: Problem, rules: Rules) -> None:
+        self.policy, self.problem, self.plan = policy, problem, rules.disruptions
+        self.works = None if rules.elastic is None else rules.elastic.works
+        self.may_wait, self.differs_by_node = rules.may_wait(policy), rules.differs_by_node
         self.alarms: list[float] = []
         #: The same: a policy may ask for one instant at every decision, for every job that waits.
         self._wanted: set[float] = set()
@@ -98,7 +96,7 @@ class Decisions:
         Raises:
             SpecError: the cluster has no such GPU type.
         """
-        raise NotImplementedError
+        return self.on_types(kind, gpu_types)
 
     def headroom(self) -> Headroom | None:
         """Return what admission leaves besides who runs now; None = it does not limit the run."""
@@ -106,11 +104,6 @@ class Decisions:
 
     def free_shares(self) -> FreeShares:
         """Return a copy of what is free on each node, and of what admission leaves besides."""
-        raise NotImplementedError
-
-    @property
-    def differs_by_node(self) -> bool:
-        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
         raise NotImplementedError
 
     def closed_to(self, job: int) -> set[int]:

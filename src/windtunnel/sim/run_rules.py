@@ -51,6 +51,13 @@ class Rules:
     elastic: Elastic | None = None
     record: bool = False
 
+    @property
+    def differs_by_node(self) -> bool:
+        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
+        by_quota = self.quotas is not None and self.quotas.by_type
+        cap = None if self.power is None else self.power.cap
+        return by_quota or (cap is not None and len(set(cap.type_of)) > 1)
+
     def may_wait(self, policy: Policy) -> bool:
         """Return whether jobs may wait for ever: GPUs, power or a limit of theirs may be gone."""
         return self.disruptions is not None or self.power is not None or policy.lets_wait

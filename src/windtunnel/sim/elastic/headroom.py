@@ -28,12 +28,6 @@ class Headroom:
         self.mates: dict[int, tuple[int, int]] = {}
         self.running: set[int] = set()
 
-    @property
-    def differs_by_node(self) -> bool:
-        """Whether it is not the same on all nodes."""
-        by_quota = self.books is not None and self.books.quotas.by_type
-        return by_quota or (self.watts is not None and len(set(self.watts.cap.type_of)) > 1)
-
     def tried(self, job: int, gpus: float, allowed: int) -> Iterator[int]:
         """Yield the nodes on which a job is to be placed, as bitsets, one set after the other.
 

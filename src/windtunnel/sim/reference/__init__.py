@@ -59,7 +59,7 @@ def run(problem: Problem, policy: Policy, placement: Placement, **given: Any) ->
 def _scheduler(state: Lent, rules: Rules) -> Rule | Deciding:
     """Return what decides about the waiting jobs."""
     if state.policy.tier == 3:  # noqa: PLR2004 - the tier's name
-        deciding = Deciding(state, may_wait=rules.may_wait(state.policy))
+        deciding = Deciding(state, rules)
         deciding.queue = QueueView(deciding)
         view = ClusterView if state.works is None else ElasticClusterView
         deciding.cluster = view(deciding)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.reference.state import State
+    from windtunnel.sim.run_rules import Rules
 
 #: Decisions in a row in which nothing runs, arrives or is started.
 MAX_IDLE_DECISIONS = 10_000
@@ -38,8 +39,8 @@ class Deciding(Decisions):
 
     queue: Any
 
-    def __init__(self, state: State, *, may_wait: bool) -> None:
-        super().__init__(state.policy, state.problem, state.works, state.plan, may_wait=may_wait)
+    def __init__(self, state: State, rules: Rules) -> None:
+        super().__init__(state.policy, state.problem, rules)
         self.state: State = state
         self.deciding = self
         #: The policy starts jobs by ``cluster.start``, or has tried to.
@@ -244,10 +245,6 @@ class Deciding(Decisions):
         fits = self.state.has(free, job, found, demand)
         return found if fits and self.state.affords(job, found, [job]) else None
 
-    def kind_on(self, kind: Any, gpu_types: frozenset[str | None]) -> Any:
-        """Return the demand on some GPU types alone."""
-        return self.on_types(kind, gpu_types)
-
     def grants_on(
         self, free: Any, kind: Any, node: int, tasks: int, first: int
     ) -> Sequence[int] | None:
@@ -275,11 +272,6 @@ class Deciding(Decisions):
         """Return the nodes on which a job may not start, though others may run there."""
         groups, free = self.groups_of(job), self.state.free
         return {n for n, held in free.withheld.items() if any(g not in groups for g in held)}
-
-    @property
-    def differs_by_node(self) -> bool:
-        """Whether quotas or power let a job have GPUs on some nodes and not on others."""
-        return Headroom(self.state.quotas, self.state.watts, 0).differs_by_node
 
     def headroom(self) -> Headroom | None:
         """Return what admission leaves besides who runs now; None = it does not limit the run."""
