@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windtunnel.cluster.devices import DeviceDemand
 from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.topology.tree import HOST
 from windtunnel.errors import SpecError
@@ -50,18 +49,11 @@ class Without(NamedTuple):
 class Spares:
     """Which node takes a failed one's place.
 
-    ``levels`` are the names of the cluster's above the nodes, from the top, ``paths`` each node's
-    domains of them; ``one_rack``: a gang stays in one domain of the lowest.
+    ``one_rack``: a gang stays in one domain of the lowest of the cluster's levels above the nodes.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        levels: tuple[str, ...],
-        paths: tuple[tuple[str, ...], ...],
-        *,
-        one_rack: bool,
-    ) -> None:
+    def __init__(self, problem: Problem, cluster: ClusterSpec, *, one_rack: bool) -> None:
+        levels, paths = cluster.level_paths
         self.problem, self.one_rack = problem, one_rack
         self.levels = (*levels, HOST)
         self.paths = full = [(*path, str(node)) for node, path in enumerate(paths)]
@@ -86,7 +78,7 @@ class Spares:
             return None
         if problem.is_pool:
             raise SpecError("on_failure", "a pool has no nodes; expected restart or end.")
-        return cls(problem, *cluster.level_paths, one_rack=one_rack)
+        return cls(problem, cluster, one_rack=one_rack)
 
     def place(self, run: Any, job: int, failed: set[int]) -> Where | None:
         """Return where a running job goes on; None: nowhere, or more than one of its nodes failed.
@@ -124,7 +116,7 @@ class Spares:
         if not self.problem.devices:
             return [(node if old == gone else old, grant) for old, grant in where]
         tasks = self._tasks(job, where, gone)
-        found = grants(node, tasks, self._demand(job).count - tasks)
+        found = grants(node, tasks, self.problem.demand(job).count - tasks)
         if found is None:
             return None
         first = [old for old, _ in where].index(gone)
@@ -138,29 +130,22 @@ class Spares:
 
     def _tasks(self, job: int, where: Where, gone: int) -> int:
         """Return how many of a job's tasks are on one of its nodes, which have devices."""
-        demand, pooled = self._demand(job), self.problem.pooled
+        demand, pooled = self.problem.demand(job), self.problem.pooled
         return sum(demand.tasks(grant, pooled=pooled) for node, grant in where if node == gone)
-
-    def _demand(self, job: int) -> DeviceDemand:
-        """Return what a job asks of nodes with devices."""
-        demand = self.problem.demand(job)
-        assert isinstance(demand, DeviceDemand)  # noqa: S101 - so it is where devices are modelled
-        return demand
 
     def _suits(self, job: int, where: Where) -> bool:
         """Return whether nodes keep to what a job asks of the levels."""
         if self.one_rack and len({self.paths[node][:-1] for node, _ in where}) > 1:
             return False
         demand = self.problem.demand(job)
-        request: TopologyRequest | None = getattr(demand, "topology", None)
+        request: TopologyRequest | None = demand.topology
         if request is None:
             return True
 
         def pods(grant: int) -> int:
-            if isinstance(demand, DeviceDemand):
-                return demand.tasks(grant, pooled=self.problem.pooled)
-            size: int = demand.gpus // demand.pods
-            return grant // size
+            if self.problem.devices:
+                return int(demand.tasks(grant, pooled=self.problem.pooled))
+            return int(grant // (demand.gpus // demand.pods))
 
         return request.kept_by(self.levels, [(self.paths[n], pods(grant)) for n, grant in where])
 
