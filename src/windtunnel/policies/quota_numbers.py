@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
+from windtunnel.cluster.parts import holding_types
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 from windtunnel.sim.cohort_order import GIVES_WAY, PARTS, CohortOrder
 
@@ -161,14 +161,12 @@ class _Bound:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.free = problem.free_state()
         self.demands: list[object] = []
         self._number: dict[tuple[int, str], int] = {}
 
     def to(self, kind: int, flavor: str) -> int:
         """Return the number of a demand class bound to a GPU type."""
         if (kind, flavor) not in self._number:
-            nodes = nodes_of_types(self.problem.types, frozenset({flavor}))
             self._number[kind, flavor] = len(self.problem.demands) + len(self.demands)
-            self.demands.append(restricted(self.problem.demands[kind], self.free, nodes))
+            self.demands.append(self.problem.on_types(self.problem.demands[kind], [flavor]))
         return self._number[kind, flavor]

@@ -43,7 +43,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, problem: Problem, *columns: np.ndarray) -> Verdicts:
-        """Return an engine's rows in order."""
+        """Return an engine's rows, of jobs by arrival number, in order."""
         time, point, job, verdict, blocker, promise = columns
         rows = problem.rows
         if len(rows) == 0:

@@ -37,7 +37,7 @@ class Scores:
     that are not.
 
     Attributes:
-        nodes: the same.
+        nodes: the cluster, with the cores that constrain.
         devices: what is free.
     """
 
