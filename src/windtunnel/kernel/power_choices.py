@@ -36,41 +36,37 @@ class PowerChoices:
         least: what each job could draw at least, on any GPU type.
         num_types: GPU types of the cluster.
         num_limits: how many different limits there are.
-        most_options: the most options that a table has.
+        width: the most options that a table has.
         raised: what making a table has raised.
-        num_tables: how many tables there are; a table has
+        num_tables: how many tables there are; table t has, from ``t * width`` on,
 
-            * options ``first[t]`` to ``first[t] + depth[t] - 1``, highest limit first: ``draw`` and
-              ``slow`` (time at the limit over time at the highest);
-            * ``floor[t]``, the option it can always be put to;
-            * ``at[t * (num_limits + 1) + l]``, its option where all have limit l, or the lowest;
-            * the front: entries ``front_first[t]`` on, ``front_size[t]`` of ``front_option``, by
-              rising draw;
-            * the front's lower convex hull: entries ``hull_first[t]`` on, ``hull_size[t]`` of
-              ``hull_option``, each with what it draws beyond the one before (``more``) and by how
-              much it is slower for a nanowatt (``gain``: below 0, and rising).
+            * ``depth[t]`` options, highest limit first: ``draw`` and ``slow`` (time at the limit
+              over time at the highest);
+            * the front: ``front_size[t]`` of ``front_option``, by rising draw;
+            * the front's lower convex hull: ``hull_size[t]`` of ``hull_option``, each with what it
+              draws beyond the one before (``more``) and by how much it is slower for a nanowatt
+              (``gain``: below 0, and rising);
+
+            and ``floor[t]``, the option it can always be put to, and
+            ``at[t * (num_limits + 1) + l]``, its option where all have limit l, or the lowest.
     """
 
     limits: cython.int
     num_types: cython.int
     num_limits: cython.int
-    most_options: cython.int
+    width: cython.int
     num_tables: cython.int
     least: cython.longlong[::1]
     raised: Raised
-    first: cython.int[::1]
     depth: cython.int[::1]
     floor: cython.int[::1]
     at: cython.int[::1]
     draw: cython.longlong[::1]
     slow: cython.double[::1]
-    front_first: cython.int[::1]
     front_size: cython.int[::1]
     front_option: cython.int[::1]
-    hull_first: cython.int[::1]
     hull_size: cython.int[::1]
     hull_option: cython.int[::1]
-    hull_table: cython.int[::1]
     more: cython.longlong[::1]
     gain: cython.double[::1]
 
@@ -89,9 +85,6 @@ class PowerChoices:
     _held_by: cython.double[::1]
     _newest: cython.int[::1]
     _older: cython.int[::1]
-    _num_options: cython.int
-    _num_front: cython.int
-    _num_hull: cython.int
 
     def __init__(self, tables: Any) -> None:
         problem, cap = tables.watts.problem, tables.watts.cap
@@ -99,7 +92,7 @@ class PowerChoices:
         self.limits = ("none", "uniform", "optimised").index(cap.limits)
         self.num_types = len(tables.watts.types)
         self.num_limits = len(tables.limits)
-        self.most_options = tables.most_options
+        self.width = tables.most_options
         self.least = tables.least
         self._is_uniform = tables.watts.is_uniform
         self._by_devices = bool(problem.devices) and not problem.pooled
@@ -112,11 +105,10 @@ class PowerChoices:
         self._milli_of = numpy.array([milli or POWER_MILLI for milli in shares], dtype=numpy.int64)
         self._held = numpy.zeros(self.num_types)
         self._newest = numpy.full(int(tables.work_of.max(initial=0)) + 1, -1, dtype=numpy.int32)
-        self.num_tables = self._num_options = self._num_front = self._num_hull = 0
+        self.num_tables = 0
         ints = numpy.zeros(0, dtype=numpy.int32)
-        self.first = self.depth = self.floor = self.at = self._older = ints
-        self.front_first = self.front_size = self.front_option = ints
-        self.hull_first = self.hull_size = self.hull_option = self.hull_table = ints
+        self.depth = self.floor = self.at = self._older = ints
+        self.front_size = self.front_option = self.hull_size = self.hull_option = ints
         self.draw = self.more = numpy.zeros(0, dtype=numpy.int64)
         self.slow = self.gain = self._held_by = numpy.zeros(0)
 
@@ -127,8 +119,12 @@ class PowerChoices:
         """Return the least that a job can be brought to add to the draw on these pairs."""
         if self._is_uniform:
             return self.least[job]
-        table = self.table_of(job, pairs, begin, end)
-        return self.draw[self.first[table] + self.floor[table]]
+        return self.least_of(self.table_of(job, pairs, begin, end))
+
+    @compiled
+    def least_of(self, table: cython.int) -> cython.longlong:
+        """Return what the option adds that jobs of a table can always be put to."""
+        return self.draw[table * self.width + self.floor[table]]
 
     @compiled
     def surely(self, job: cython.int) -> cython.longlong:
@@ -140,8 +136,7 @@ class PowerChoices:
         """Return the same where all its GPUs are of one type."""
         self._hold_none()
         self._held[gpu_type] = cython.cast(cython.double, self._units_of[job]) / self._unit
-        table = self._find(self._work_of[job])
-        return self.draw[self.first[table] + self.floor[table]]
+        return self.least_of(self._find(self._work_of[job]))
 
     @compiled
     def table_of(
@@ -190,6 +185,7 @@ class PowerChoices:
     def _make(self, work: int) -> None:
         """Make a table of what the job in hand holds; one of a single option after an error."""
         table, types = self.num_tables, self.num_types
+        first = table * self.width
         held = numpy.asarray(self._held).tolist()
         made: Any = self.raised.call(self._tables, (work, held))
         if made is None:
@@ -198,22 +194,15 @@ class PowerChoices:
         self._held_by = appended(self._held_by, table * types, held)
         self._older = appended(self._older, table, [self._newest[work]])
         self._newest[work] = table
-        self.first = appended(self.first, table, [self._num_options])
         self.depth = appended(self.depth, table, [len(draw)])
         self.floor = appended(self.floor, table, [floor])
         self.at = appended(self.at, table * (self.num_limits + 1), at)
-        self.draw = appended(self.draw, self._num_options, draw)
-        self.slow = appended(self.slow, self._num_options, slow)
-        self.front_first = appended(self.front_first, table, [self._num_front])
+        self.draw = appended(self.draw, first, draw)
+        self.slow = appended(self.slow, first, slow)
         self.front_size = appended(self.front_size, table, [len(front)])
-        self.front_option = appended(self.front_option, self._num_front, front)
-        self.hull_first = appended(self.hull_first, table, [self._num_hull])
+        self.front_option = appended(self.front_option, first, front)
         self.hull_size = appended(self.hull_size, table, [len(hull)])
-        self.hull_option = appended(self.hull_option, self._num_hull, hull)
-        self.hull_table = appended(self.hull_table, self._num_hull, [table] * len(hull))
-        self.more = appended(self.more, self._num_hull, more)
-        self.gain = appended(self.gain, self._num_hull, gain)
-        self._num_options += len(draw)
-        self._num_front += len(front)
-        self._num_hull += len(hull)
+        self.hull_option = appended(self.hull_option, first, hull)
+        self.more = appended(self.more, first, more)
+        self.gain = appended(self.gain, first, gain)
         self.num_tables += 1

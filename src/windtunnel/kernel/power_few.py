@@ -54,7 +54,7 @@ class PowerFew:
         self.option = numpy.zeros(most, dtype=numpy.int32)
         self._rest = numpy.zeros(most + 1, dtype=numpy.int64)
         self._layer = numpy.zeros(most + 2, dtype=numpy.int64)
-        self._next = numpy.zeros(choices.most_options + 1, dtype=numpy.int64)
+        self._next = numpy.zeros(choices.width + 1, dtype=numpy.int64)
         self._draw = self._parent = numpy.zeros(0, dtype=numpy.int64)
         self._slow = numpy.zeros(0)
         self._how = numpy.zeros(0, dtype=numpy.int32)
@@ -98,7 +98,7 @@ class PowerFew:
         self._rest[at] = 0
         while at > 0:
             at -= 1
-            self._rest[at] = self._rest[at + 1] + self._draw_of(at, 0)
+            self._rest[at] = self._rest[at + 1] + self.choices.draw[self._place_of(at, 0)]
         self._draw[0] = 0
         self._slow[0] = 0.0
         self._layer[0] = 0
@@ -114,22 +114,15 @@ class PowerFew:
             at -= 1
             table = self.groups.table_of[self.job[at]]
             self.option[at] = self.choices.front_option[
-                self.choices.front_first[table] + self._how[state]
+                table * self.choices.width + self._how[state]
             ]
             state = self._parent[state]
 
     @compiled
-    def _draw_of(self, at: cython.int, way: cython.int) -> cython.longlong:
-        """Return what one of the jobs draws at an option on its front."""
-        table = self.groups.table_of[self.job[at]]
-        option = self.choices.front_option[self.choices.front_first[table] + way]
-        return self.choices.draw[self.choices.first[table] + option]
-
-    @compiled
-    def _slow_of(self, at: cython.int, way: cython.int) -> cython.double:
-        table = self.groups.table_of[self.job[at]]
-        option = self.choices.front_option[self.choices.front_first[table] + way]
-        return self.choices.slow[self.choices.first[table] + option]
+    def _place_of(self, at: cython.int, way: cython.int) -> cython.int:
+        """Return where an option on the front of one of the jobs stands among all options."""
+        first = self.groups.table_of[self.job[at]] * self.choices.width
+        return first + self.choices.front_option[first + way]
 
     @compiled
     def _spread(self, at: cython.int, budget: cython.longlong) -> cython.void:
@@ -150,11 +143,12 @@ class PowerFew:
                 state = self._next[way]
                 if state >= end:
                     continue
-                drawn = self._draw[state] + self._draw_of(at, way)
+                place = self._place_of(at, way)
+                drawn = self._draw[state] + self.choices.draw[place]
                 if way > 0 and drawn + self._rest[at + 1] > budget:
                     self._next[way] = end
                     continue
-                slow = self._slow[state] + self._slow_of(at, way)
+                slow = self._slow[state] + self.choices.slow[place]
                 if (
                     best < 0
                     or drawn < least_drawn

@@ -12,13 +12,10 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.power_choices import (
-    POWER_NONE,
-    POWER_UNIFORM,
-    PowerChoices,
-)
+from windtunnel.kernel.power_choices import POWER_NONE, POWER_UNIFORM, PowerChoices
 from windtunnel.kernel.power_few import PowerFew
 from windtunnel.kernel.power_groups import PowerGroups
 from windtunnel.kernel.power_steps import PowerSteps
@@ -42,24 +39,22 @@ class PowerLevels:
             entry of two jobs the first has it.
         floor_sum: of all running jobs.
         level: which of its options each running job has, highest limit first; -1 = not chosen yet.
-        num_changed: how many jobs' levels the last `choose` changed.
-        changed: these.
+        changed: jobs whose levels the last `choose` changed.
+        mate: the other one on each job's GPUs, -1 = none; `State` keeps it, where jobs share.
     """
 
     choices: PowerChoices
     floor: cython.longlong[::1]
     floor_sum: cython.longlong
     level: cython.int[::1]
-    num_changed: cython.int
-    changed: cython.int[::1]
+    changed: JobList
+    mate: cython.int[::1]
 
-    #: Of each running job: its floor and its table of options if it were alone, its place in the
-    #: order of start, the other one on its GPUs, and whether that one started first.
+    #: Of each running job: its floor and its table of options if it were alone, and its place in
+    #: the order of start.
     _own_floor: cython.longlong[::1]
     _own_table: cython.int[::1]
     _stamp: cython.longlong[::1]
-    _mate: cython.int[::1]
-    _is_second: cython.char[::1]
     _starts: cython.longlong
     _groups: PowerGroups
     _steps: PowerSteps
@@ -75,8 +70,7 @@ class PowerLevels:
     _limit: cython.int
     _at_limit: cython.longlong[::1]
     #: Jobs that started since the last choice; and whether a job is among these.
-    _num_fresh: cython.int
-    _fresh: cython.int[::1]
+    _fresh: JobList
     _is_fresh: cython.int[::1]
 
     def __init__(self, tables: Any, *, exact_jobs: int = 6) -> None:
@@ -84,12 +78,11 @@ class PowerLevels:
         self.choices = PowerChoices(tables)
         self.floor = numpy.zeros(jobs, dtype=numpy.int64)
         self.level = numpy.full(jobs, -1, dtype=numpy.int32)
-        self.changed = numpy.zeros(jobs, dtype=numpy.int32)
+        self.changed = JobList()
+        self.mate = numpy.full(jobs, -1, dtype=numpy.int32)
         self._own_floor = numpy.zeros(jobs, dtype=numpy.int64)
         self._own_table = numpy.full(jobs, -1, dtype=numpy.int32)
         self._stamp = numpy.zeros(jobs, dtype=numpy.int64)
-        self._mate = numpy.full(jobs, -1, dtype=numpy.int32)
-        self._is_second = numpy.zeros(jobs, dtype=numpy.int8)
         self._starts = 0
         self._groups = PowerGroups(self.choices, jobs)
         self._steps = PowerSteps(self.choices, self._groups, jobs)
@@ -100,9 +93,8 @@ class PowerLevels:
         self.floor_sum = self._budget = self._least_sum = 0
         self._limit = self.choices.num_limits
         self._at_limit = numpy.zeros(self.choices.num_limits, dtype=numpy.int64)
-        self._fresh = numpy.zeros(jobs, dtype=numpy.int32)
+        self._fresh = JobList()
         self._is_fresh = numpy.zeros(jobs, dtype=numpy.int32)
-        self._num_fresh = self.num_changed = 0
 
     def check(self) -> None:
         """Raise what making a table has raised."""
@@ -112,54 +104,32 @@ class PowerLevels:
     def enter(
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
-        """Note that a job has started on these pairs, which nobody else is on."""
-        self._know(job, pairs, begin, end)
-        self._set_floor(job, self._own_floor[job])
+        """Note that a job has started on these pairs, on which its mate runs, if it has one."""
+        mate: cython.int = self.mate[job]
+        self._own_floor[job] = self.choices.floor_of(job, pairs, begin, end)
+        self._starts += 1
+        self._stamp[job] = self._starts
         if self.choices.limits != POWER_NONE:
-            self._add_entry(job, self._own_table[job])
-
-    @compiled
-    def enter_beside(
-        self,
-        job: cython.int,
-        other: cython.int,
-        pairs: Pairs,
-        begin: cython.longlong,
-        end: cython.longlong,
-    ) -> cython.void:
-        """Note that a job has started on these pairs, on which another runs."""
-        self._know(job, pairs, begin, end)
-        self._mate[job], self._mate[other] = other, job
-        self._is_second[job] = True
-        leads: cython.int = job if self._own_floor[job] > self._own_floor[other] else other
-        self._set_floor(other, self._own_floor[leads])
-        if self.choices.limits != POWER_NONE:
-            self._drop_entry(other)
-            self._add_entry(other, self._own_table[leads])
+            self._own_table[job] = self.choices.table_of(job, pairs, begin, end)
+        if mate < 0:
+            self._add_entry(job, job)
+            return
+        self._drop_entry(mate)
+        self._add_entry(mate, job if self._own_floor[job] > self._own_floor[mate] else mate)
 
     @compiled
     def leave(self, job: cython.int) -> cython.void:
-        """Note that a running job has left its nodes."""
-        mate: cython.int = self._mate[job]
-        entry: cython.int = mate if self._is_second[job] else job
-        self._mate[job] = -1
-        self._is_second[job] = False
-        self._set_floor(entry, 0)
-        if self.choices.limits != POWER_NONE:
-            self._drop_entry(entry)
-            self.level[job] = -1
-        if mate < 0:
-            return
-        self._mate[mate] = -1
-        self._is_second[mate] = False
-        self._set_floor(mate, self._own_floor[mate])
-        if self.choices.limits != POWER_NONE:
-            self._add_entry(mate, self._own_table[mate])
+        """Note that a running job leaves its nodes, and its mate, if it has one."""
+        mate: cython.int = self.mate[job]
+        self._drop_entry(mate if mate >= 0 and self._stamp[mate] < self._stamp[job] else job)
+        self.level[job] = -1
+        if mate >= 0:
+            self._add_entry(mate, mate)
 
     @compiled
     def spared(self, job: cython.int) -> cython.longlong:
         """Return what all draw less at the least once a running job has left, nanowatts."""
-        mate: cython.int = self._mate[job]
+        mate: cython.int = self.mate[job]
         if mate < 0:
             return self.floor[job]
         return self.floor[job] + self.floor[mate] - self._own_floor[mate]
@@ -170,25 +140,14 @@ class PowerLevels:
         return self._own_floor[job]
 
     @compiled
-    def _know(
-        self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
-    ) -> cython.void:
-        """Note what a job that starts draws, and what it can choose from."""
-        self._own_floor[job] = self.choices.floor_of(job, pairs, begin, end)
-        self._starts += 1
-        self._stamp[job] = self._starts
-        if self.choices.limits != POWER_NONE:
-            self._own_table[job] = self.choices.table_of(job, pairs, begin, end)
-
-    @compiled
-    def _set_floor(self, job: cython.int, floor: cython.longlong) -> cython.void:
-        self.floor_sum += floor - self.floor[job]
-        self.floor[job] = floor
-
-    @compiled
-    def _add_entry(self, job: cython.int, table: cython.int) -> cython.void:
-        """Let an entry choose from a table of options."""
-        self._least_sum += self._draw_at_least(table)
+    def _add_entry(self, job: cython.int, leads: cython.int) -> cython.void:
+        """Let an entry draw at least, and choose from, what one of its jobs does."""
+        table: cython.int = self._own_table[leads]
+        self.floor[job] = self._own_floor[leads]
+        self.floor_sum += self.floor[job]
+        if self.choices.limits == POWER_NONE:
+            return
+        self._least_sum += self.choices.least_of(table)
         self._is_stale = True
         if self.choices.limits == POWER_UNIFORM:
             self._add(table, 1)
@@ -200,14 +159,17 @@ class PowerLevels:
         self.level[job] = -1
         if not self._is_fresh[job]:
             self._is_fresh[job] = 1
-            self._fresh[self._num_fresh] = job
-            self._num_fresh += 1
+            self._fresh.add(job)
 
     @compiled
     def _drop_entry(self, job: cython.int) -> cython.void:
-        """Let an entry choose no more."""
+        """Let an entry draw nothing, and choose no more."""
+        self.floor_sum -= self.floor[job]
+        self.floor[job] = 0
+        if self.choices.limits == POWER_NONE:
+            return
         table = self._groups.table_of[job]
-        self._least_sum -= self._draw_at_least(table)
+        self._least_sum -= self.choices.least_of(table)
         self._is_stale = True
         if self.choices.limits == POWER_UNIFORM:
             self._add(table, -1)
@@ -220,7 +182,7 @@ class PowerLevels:
         """Return the time that a running job takes at its limit over that at the highest."""
         if self.choices.limits == POWER_NONE:
             return 1.0
-        return self.choices.slow[self.choices.first[self._own_table[job]] + self.level[job]]
+        return self.choices.slow[self._own_table[job] * self.choices.width + self.level[job]]
 
     @compiled
     def choose(self, budget: cython.longlong) -> cython.int:
@@ -229,7 +191,7 @@ class PowerLevels:
         Args:
             budget: nanowatts that all jobs may add to the draw together.
         """
-        self.num_changed = 0
+        self.changed.count = 0
         if self.choices.limits == POWER_NONE or not (self._is_stale or budget != self._budget):
             return 0
         self._is_stale = False
@@ -240,8 +202,8 @@ class PowerLevels:
             self._choose_few(budget)
         else:
             self._choose_many(budget)
-        for at in range(self._num_fresh):
-            job = self._fresh[at]
+        for at in range(self._fresh.count):
+            job = self._fresh.job[at]
             self._is_fresh[job] = 0
             table = self._groups.table_of[job]
             if table < 0 or self.level[job] >= 0:
@@ -252,15 +214,15 @@ class PowerLevels:
                 self._put(job, 0)
             else:
                 self._put(job, self._option_of(job))
-        self._num_fresh = 0
-        return self.num_changed
+        self._fresh.count = 0
+        return self.changed.count
 
     @compiled
     def _put(self, entry: cython.int, level: cython.int) -> cython.void:
         """Let the jobs of an entry have a level; one with fewer limits has its last."""
         self._put_job(entry, level)
-        if self._mate[entry] >= 0:
-            self._put_job(self._mate[entry], level)
+        if self.mate[entry] >= 0:
+            self._put_job(self.mate[entry], level)
 
     @compiled
     def _put_job(self, job: cython.int, level: cython.int) -> cython.void:
@@ -269,12 +231,7 @@ class PowerLevels:
             level = last
         if self.level[job] != level:
             self.level[job] = level
-            self.changed[self.num_changed] = job
-            self.num_changed += 1
-
-    @compiled
-    def _draw_at_least(self, table: cython.int) -> cython.longlong:
-        return self.choices.draw[self.choices.first[table] + self.choices.floor[table]]
+            self.changed.add(job)
 
     @compiled
     def _option_at(self, table: cython.int, limit: cython.int) -> cython.int:
@@ -284,14 +241,14 @@ class PowerLevels:
     def _option_of(self, job: cython.int) -> cython.int:
         """Return the option that a job's steps have brought it to."""
         table = self._groups.table_of[job]
-        return self.choices.hull_option[self.choices.hull_first[table] + self._steps.stage[job]]
+        return self.choices.hull_option[table * self.choices.width + self._steps.stage[job]]
 
     @compiled
     def _add(self, table: cython.int, jobs: cython.int) -> cython.void:
         """Add a job to what all draw at each limit, or take it away."""
         for limit in range(self.choices.num_limits):
-            drawn = self.choices.draw[self.choices.first[table] + self._option_at(table, limit)]
-            self._at_limit[limit] += jobs * drawn
+            option = self._option_at(table, limit)
+            self._at_limit[limit] += jobs * self.choices.draw[table * self.choices.width + option]
 
     @compiled
     def _choose_uniform(self, budget: cython.longlong) -> cython.void:
@@ -316,7 +273,7 @@ class PowerLevels:
         fixed: cython.longlong = self._least_sum
         self._few.gather()
         for at in range(self._few.count):
-            fixed -= self._draw_at_least(self._groups.table_of[self._few.job[at]])
+            fixed -= self.choices.least_of(self._groups.table_of[self._few.job[at]])
         self._few.run(budget - fixed)
         for at in range(self._few.count):
             self._put(self._few.job[at], self._few.option[at])
@@ -324,12 +281,12 @@ class PowerLevels:
     @compiled
     def _choose_many(self, budget: cython.longlong) -> cython.void:
         self._steps.run(budget - self._least_sum)
-        for at in range(self._steps.num_moved):
-            job = self._steps.moved[at]
+        for at in range(self._steps.moved.count):
+            job = self._steps.moved.job[at]
             self._steps.is_moved[job] = 0
             if self._groups.table_of[job] >= 0:
                 self._put(job, self._option_of(job))
-        self._steps.num_moved = 0
+        self._steps.moved.count = 0
         if self._was_few:
             self._was_few = False
             for at in range(self._groups.num_busy):
@@ -347,20 +304,22 @@ class PowerLevels:
         for node, grant in zip(nodes, grants, strict=True):
             pairs.add(node, grant)
         if beside >= 0:
-            self.enter_beside(job, beside, pairs, 0, pairs.count)
-        else:
-            self.enter(job, pairs, 0, pairs.count)
+            self.mate[job], self.mate[beside] = beside, job
+        self.enter(job, pairs, 0, pairs.count)
         return int(self.floor[job])
 
     def drop(self, job: int) -> None:
         """`leave`."""
         self.leave(job)
+        if self.mate[job] >= 0:
+            self.mate[self.mate[job]] = -1
+        self.mate[job] = -1
 
     def chosen(self, budget: int) -> list[tuple[int, int, float]]:
         """`choose`; return (job, level, slow) of the jobs whose level has changed, ascending."""
         most = 1 << 62
         count = self.choose(max(min(budget, most), -most))
-        jobs = sorted(self.changed[at] for at in range(count))
+        jobs = sorted(self.changed.job[at] for at in range(count))
         return [(job, self.level[job], self.slow(job)) for job in jobs]
 
     def floor_of_waiting(self, job: int) -> int:

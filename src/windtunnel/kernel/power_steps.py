@@ -12,6 +12,7 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import with_capacity
 from windtunnel.kernel.power_choices import PowerChoices
@@ -34,16 +35,14 @@ class PowerSteps:
 
     Attributes:
         stage: steps that each job has taken: its place on its table's hull.
-        moved: jobs whose stage has changed since somebody last set ``num_moved`` to 0.
-        num_moved: how many.
+        moved: jobs whose stage has changed since somebody last emptied it.
         is_moved: whether a job is among these; reset by whoever looks at them.
     """
 
     choices: PowerChoices
     groups: PowerGroups
-    num_moved: cython.int
     stage: cython.int[::1]
-    moved: cython.int[::1]
+    moved: JobList
     is_moved: cython.int[::1]
 
     # By table: whether its steps are in the list. By step: jobs that have it, the last of those.
@@ -74,9 +73,8 @@ class PowerSteps:
         ints = numpy.zeros(0, dtype=numpy.int32)
         self.choices = choices
         self.groups = groups
-        self.num_moved = 0
         self.stage = numpy.zeros(jobs, dtype=numpy.int32)
-        self.moved = numpy.zeros(jobs, dtype=numpy.int32)
+        self.moved = JobList()
         self.is_moved = numpy.zeros(jobs, dtype=numpy.int32)
         self._capacity = self._unlisted = self._size = self._blocks = 0
         self._is_listed = self._taken = self._edge = self._block = self._wanted = ints
@@ -116,7 +114,7 @@ class PowerSteps:
             return
         if self.groups.stamp[self.groups.tail[table]] < stamp:
             return
-        first = self.choices.hull_first[table]
+        first = table * self.choices.width
         for step in range(first + 1, first + self.choices.hull_size[table]):
             self._bring(step, 0)
 
@@ -125,7 +123,7 @@ class PowerSteps:
         """Note that a job has started, after its group has."""
         table = self.groups.table_of[job]
         count = self.groups.count[table]
-        first = self.choices.hull_first[table]
+        first = table * self.choices.width
         if self.choices.num_tables > self._capacity:
             with cython.gil:
                 self._grow()
@@ -145,7 +143,7 @@ class PowerSteps:
         """Note that a job stops, before its group does."""
         table = self.groups.table_of[job]
         count = self.groups.count[table]
-        first = self.choices.hull_first[table]
+        first = table * self.choices.width
         if self.choices.hull_size[table] == 1:
             return
         if not self._is_listed[table]:
@@ -179,7 +177,7 @@ class PowerSteps:
                 if self._lacking[block] > 0:
                     for at in range(begin, end):
                         step = self._order[at]
-                        self._bring(step, self.groups.count[self.choices.hull_table[step]])
+                        self._bring(step, self.groups.count[self._table_of(step)])
                 continue
             for_all = False
             if self._least[block] <= left:
@@ -212,10 +210,14 @@ class PowerSteps:
         return left
 
     @compiled
+    def _table_of(self, step: cython.int) -> cython.int:
+        return step // self.choices.width
+
+    @compiled
     def _alive(self, step: cython.int) -> cython.int:
         """Return how many jobs have taken the step before, and so may take this one."""
-        table = self.choices.hull_table[step]
-        if step - 1 == self.choices.hull_first[table]:
+        table = self._table_of(step)
+        if step - 1 == table * self.choices.width:
             return self.groups.count[table]
         return self._taken[step - 1]
 
@@ -226,7 +228,7 @@ class PowerSteps:
         taken = self._taken[step]
         if taken == count:
             return
-        table = self.choices.hull_table[step]
+        table = self._table_of(step)
         every = self.groups.count[table]
         if taken == every:
             self._lacking[block] += 1
@@ -253,8 +255,7 @@ class PowerSteps:
         self.stage[job] += steps
         if not self.is_moved[job]:
             self.is_moved[job] = 1
-            self.moved[self.num_moved] = job
-            self.num_moved += 1
+            self.moved.add(job)
 
     @compiled
     def _tie(self, begin: cython.int, end: cython.int, left: cython.longlong) -> cython.longlong:
@@ -263,8 +264,8 @@ class PowerSteps:
         total: cython.longlong = 0
         for at in range(begin, end):
             step = self._order[at]
-            table = self.choices.hull_table[step]
-            if at == begin or self.choices.hull_table[self._order[at - 1]] != table:
+            table = self._table_of(step)
+            if at == begin or self._table_of(self._order[at - 1]) != table:
                 self._tie_first[ties] = step
                 self._tie_alive[ties] = self._alive(step)
                 self._tie_job[ties] = self.groups.head[table]
@@ -322,7 +323,7 @@ class PowerSteps:
             if self._is_listed[table]:
                 continue
             self._is_listed[table] = 1
-            first = self.choices.hull_first[table]
+            first = table * self.choices.width
             for step in range(first + 1, first + self.choices.hull_size[table]):
                 self._taken[step] = 0
                 self._order[self._size] = step
@@ -336,13 +337,13 @@ class PowerSteps:
         """Take the steps of tables without jobs out of the list, once they are too many."""
         kept: cython.int = 0
         for at in range(self._size):
-            kept += self.groups.count[self.choices.hull_table[self._order[at]]] > 0
+            kept += self.groups.count[self._table_of(self._order[at])] > 0
         if self._size < 2 * kept + 256:
             return
         kept = 0
         for at in range(self._size):
             step = self._order[at]
-            table = self.choices.hull_table[step]
+            table = self._table_of(step)
             if self.groups.count[table] > 0:
                 self._order[kept] = step
                 kept += 1
@@ -366,7 +367,7 @@ class PowerSteps:
                 self._least[block] = self.choices.more[step]
                 self._lacking[block] = 0
                 self._some[block] = 0
-            count = self.groups.count[self.choices.hull_table[step]]
+            count = self.groups.count[self._table_of(step)]
             self._block[step] = block
             self._sum[block] += self.choices.more[step] * count
             if self.choices.more[step] < self._least[block]:

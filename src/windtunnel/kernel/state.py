@@ -218,6 +218,8 @@ class State:
         self.last_kept = where(self.has_accounts)
         self.held_kind = numpy.array(self.kind) if features.get("kinds_vary") else self.kind
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
+        if self.has_power and self.has_mates:
+            self.power.mate = self.mate
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
@@ -269,7 +271,7 @@ class State:
                 self.pace.run_in(job, self.held_kind[job])
             self.pace.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_power:
-            self._draw(job, first)
+            self.power.enter(job, self.stays.pairs, first, self.stays.pairs.count)
         if self.has_quotas:
             self._use_quota(job, first)
         if self.has_books:
@@ -278,15 +280,6 @@ class State:
             self.node_use.add(self.stays.pairs, first, self.stays.pairs.count, 1)
         if self.tells and not self.moving:
             self.tell(job, 1)
-
-    @compiled
-    def _draw(self, job: cython.int, first: cython.longlong) -> cython.void:
-        """Book what a job that begins a stay draws, alone or with another on its GPUs."""
-        end: cython.longlong = self.stays.pairs.count
-        if self.has_mates and self.mate[job] >= 0:
-            self.power.enter_beside(job, self.mate[job], self.stays.pairs, first, end)
-        else:
-            self.power.enter(job, self.stays.pairs, first, end)
 
     @compiled
     def _use_quota(self, job: cython.int, first: cython.longlong) -> cython.void:
@@ -470,8 +463,8 @@ class State:
     @compiled
     def _note_levels(self) -> cython.void:
         """Write down whose power limits have changed, and see to their rates."""
-        for changed in range(self.power.num_changed):
-            job = self.power.changed[changed]
+        for changed in range(self.power.changed.count):
+            job = self.power.changed.job[changed]
             self.stays.note_level(self.stay[job], self.now, self.power.level[job])
             self.pace.touch(job)
 
@@ -559,6 +552,8 @@ class State:
             self.hazards.remove(job)
         if self.plans:
             self.expected.over(job, stay)
+        if self.has_power:
+            self.power.leave(job)
         if self.has_mates and self.mate[job] >= 0:
             self.mate[self.mate[job]] = -1
             self.mate[job] = -1
@@ -570,8 +565,6 @@ class State:
             self.run_before[job] += self.now - self.stays.start[stay]
         if self.has_pace:
             self.pace.leave(job)
-        if self.has_power:
-            self.power.leave(job)
         if self.has_quotas:
             self.quotas.end(job)
             self.free.version += 1  # though what it held may be withheld from all
