@@ -106,9 +106,7 @@ class Admission:
         if self.state.has_quotas:
             found = self._fits_quota(free, job, spare)
         else:
-            found = free.fit(self.kind)
-            if found and self.state.has_power:
-                found = self._within_power(free, job, spare)
+            found = self._fits_as(free, job, self.kind, spare)
         if opened:
             free.close()
         if hidden > 0:
@@ -125,20 +123,47 @@ class Admission:
         if not free.quotas.binds:
             return (
                 (free.quotas.resizes or free.quotas.admits(job))
-                and free.fit(self.kind)
-                and (not self.state.has_power or self._within_power(free, job, spare))
+                and self._fits_as(free, job, self.kind, spare)
                 and self.state.allows(free, job, self.kind, free.place)
             )
         index = free.quotas.next_allowed(job, 0)
         while index >= 0:
-            self.kind = free.quotas.kind(job, index)
-            if free.fit(self.kind):
-                if not self.state.has_power or self.floor(free, job) <= spare:
-                    self.lacks_power = False
-                    return True
-                self.lacks_power = True
+            if self._fits_as(free, job, free.quotas.kind(job, index), spare):
+                return True
             index = free.quotas.next_allowed(job, index + 1)
         return False
+
+    @compiled
+    def fit_as(
+        self, free: Free, job: cython.int, kind: cython.int, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits a free state as a kind, whatever quotas say; see `fit_in`."""
+        opened: cython.bint = self.state.open_for(free, job)
+        free.draws = self.state.stays.count
+        found: cython.bint = self._fits_as(free, job, kind, spare)
+        if opened:
+            free.close()
+        return found
+
+    @compiled
+    def _fits_as(
+        self, free: Free, job: cython.int, kind: cython.int, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits as a kind, and draws little enough there, or elsewhere.
+
+        Where the placement's choice draws too much, it is asked again among the GPU types on which
+        the whole job would not.
+        """
+        self.kind = kind
+        if not free.fit(kind):
+            return False
+        self.lacks_power = self.state.has_power and self.floor(free, job) > spare
+        if self.lacks_power and kind == self.state.kind[job]:
+            self.kind = self.cheap_kind(job, spare)
+            self.lacks_power = (
+                self.kind < 0 or not free.fit(self.kind) or self.floor(free, job) > spare
+            )
+        return not self.lacks_power
 
     @compiled
     def is_over(self, job: cython.int) -> cython.bint:
@@ -149,23 +174,6 @@ class Admission:
     def blocks(self) -> cython.bint:
         """Return whether a job that has to wait for quota holds up those behind it."""
         return self.state.has_quotas and self.state.quotas.blocks
-
-    @compiled
-    def _within_power(self, free: Free, job: cython.int, spare: cython.longlong) -> cython.bint:
-        """Return whether a job draws little enough where it fits, or elsewhere.
-
-        Where the placement's choice draws too much, it is asked again among the GPU types on which
-        the whole job would not.
-        """
-        if self.floor(free, job) <= spare:
-            return True
-        self.lacks_power = True
-        kind: cython.int = self.cheap_kind(job, spare)
-        if kind >= 0 and free.fit(kind) and self.floor(free, job) <= spare:
-            self.kind = kind
-            self.lacks_power = False
-            return True
-        return False
 
     @compiled
     def cheap_kind(self, job: cython.int, spare: cython.longlong) -> cython.int:

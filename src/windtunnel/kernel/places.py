@@ -16,25 +16,6 @@ from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.state import STATE_RUNNING, State
 
 
-@compiled
-def fits_as(
-    state: State, free: Free, job: cython.int, kind: cython.int, spared: cython.longlong
-) -> cython.bint:
-    """Return whether a job fits a free state as a kind, with so many more nanowatts to draw."""
-    found: cython.bint
-    opened: cython.bint = state.open_for(free, job)
-    free.draws = state.stays.count
-    found = free.fit(kind)
-    if opened:
-        free.close()
-    if found and state.has_power:
-        found = (
-            state.power.choices.floor_of(job, free.place, 0, free.place.count)
-            <= state.spare() + spared
-        )
-    return found and state.allows(free, job, kind, free.place)
-
-
 @cython.final
 @cython.cclass
 class Search:
@@ -151,27 +132,31 @@ class Search:
         The power of those that `without` left out last counts as free in its copy.
         """
         self.kind = kind
-        return fits_as(self.state, free, job, kind, self._spared(free))
+        opened: cython.bint = self.state.open_for(free, job)
+        free.draws = self.state.stays.count
+        found: cython.bint = free.fit(kind)
+        if opened:
+            free.close()
+        return found and self._may_have(free, job, free.place)
 
     @compiled
     def given_fits(self, free: Free, job: cython.int, kind: cython.int) -> cython.bint:
         """Return whether ``given`` is free for a job, well formed, and what the kind asks for."""
-        found: cython.bint
-        floor: cython.longlong
+        self.kind = kind
         opened: cython.bint = self.state.open_for(free, job)
-        found = free.fits(kind, self.given)
+        found: cython.bint = free.fits(kind, self.given)
         if opened:
             free.close()
-        self.kind = kind
-        if found and self.state.has_power:
-            floor = self.state.power.choices.floor_of(job, self.given, 0, self.given.count)
-            found = floor <= self.state.spare() + self._spared(free)
-        return found and self.state.allows(free, job, kind, self.given)
+        return found and self._may_have(free, job, self.given)
 
     @compiled
-    def _spared(self, free: Free) -> cython.longlong:
-        """Return the nanowatts that those left out of a free state gave back."""
-        return 0 if free is self.free else self.spared
+    def _may_have(self, free: Free, job: cython.int, where: Pairs) -> cython.bint:
+        """Return whether power and quota suffice for a job on a place, as ``kind``."""
+        if self.state.has_power:
+            spare = self.state.spare() + (0 if free is self.free else self.spared)
+            if self.state.power.choices.floor_of(job, where, 0, where.count) > spare:
+                return False
+        return self.state.allows(free, job, self.kind, where)
 
     @compiled
     def take_given(self) -> cython.void:

@@ -20,7 +20,6 @@ from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.quota_victims import QuotaVictims
 from windtunnel.kernel.rules import Rule
@@ -449,9 +448,10 @@ class QuotaRule(Rule):
         self.kind = self.kinds[index]
         if self.kind == self.state.kind[job]:
             found = self.admission.fit(job)
-            self.kind = self.admission.kind
         else:
-            found = fits_as(self.state, self.free, job, self.kind, 0)
+            spare = self.state.spare() if self.state.has_power else 0
+            found = self.admission.fit_as(self.free, job, self.kind, spare)
+        self.kind = self.admission.kind
         if not found:
             self.refused_at[place] = self.free.version
         return found

@@ -14,7 +14,6 @@ from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.places import fits_as
 from windtunnel.kernel.quota_accounts import QuotaAccounts
 from windtunnel.kernel.state import State
 
@@ -43,7 +42,6 @@ class QuotaVictims:
         gone: those that are away for trial; in the end the victims, in order.
         synced: how many of them are away in ``spare``, too; -1 = it is to be copied first.
         found, found_kind: where the job goes then, and as what.
-        kind_here: as what it fitted last.
     """
 
     state: State
@@ -72,7 +70,6 @@ class QuotaVictims:
     spare: Free
     found: Pairs
     found_kind: cython.int
-    kind_here: cython.int
 
     def __init__(self, admission: Admission, accounts: QuotaAccounts, order: object) -> None:
         self.state, self.admission, self.accounts = admission.state, admission, accounts
@@ -110,15 +107,15 @@ class QuotaVictims:
             return False
         own = self.end[self.num_others] - self.begin[self.num_others]
         if self.num_others == 0:
-            return self._fewest(True, True)
+            return self._fewest(True)
         if self.fair:
             return self._fairly()
         is_within: cython.bint = (
             self.accounts.usage[self._cell()] < self.accounts.nominal[self._cell()]
         )
-        if is_within and self._fewest(False, False):
+        if is_within and self._fewest(False):
             return True
-        return own > 0 and self._fewest(True, True)
+        return own > 0 and self._fewest(True)
 
     @compiled
     def _cell(self) -> cython.int:
@@ -213,16 +210,9 @@ class QuotaVictims:
 
     @compiled
     def _has_place(self) -> cython.bint:
-        """Return whether the job has a place in ``spare``, as `Admission.fit` seeks one."""
-        self.kind_here = self.kind
-        if fits_as(self.state, self.spare, self.job, self.kind, self.spared):
-            return True
-        if not self.state.has_power or self.kind != self.state.kind[self.job]:
-            return False
-        self.kind_here = self.admission.cheap_kind(self.job, self.state.spare() + self.spared)
-        return self.kind_here >= 0 and fits_as(
-            self.state, self.spare, self.job, self.kind_here, self.spared
-        )
+        """Return whether the job has a place in ``spare``."""
+        power: cython.longlong = self.state.spare() if self.state.has_power else 0
+        return self.admission.fit_as(self.spare, self.job, self.kind, power + self.spared)
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
@@ -247,14 +237,17 @@ class QuotaVictims:
         return fits
 
     @compiled
-    def _fewest(self, own_alone: cython.bint, borrowing: cython.bint) -> cython.bint:
-        """Take candidates away in order until the job fits; then let who need not go stay."""
+    def _fewest(self, borrowing: cython.bint) -> cython.bint:
+        """Take candidates away in order until the job fits; then let who need not go stay.
+
+        Where its queue is to borrow, its own jobs alone give way.
+        """
         fits: cython.bint = False
         for segment in range(self.num_others + 1):
             self.at[segment] = self.begin[segment]
         self._begin_trial()
         while not fits:
-            segment = self.num_others if own_alone else self._next_segment()
+            segment = self.num_others if borrowing else self._next_segment()
             if self.at[segment] == self.end[segment]:
                 break
             job = self.candidates.job[self.at[segment]]
@@ -308,7 +301,7 @@ class QuotaVictims:
     def _note_place(self) -> cython.void:
         self.found.count = 0
         self.found.extend(self.spare.place, 0, self.spare.place.count)
-        self.found_kind = self.kind_here
+        self.found_kind = self.admission.kind
 
     @compiled
     def _let_stay(self, at: cython.int) -> cython.void:
