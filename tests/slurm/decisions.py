@@ -46,7 +46,7 @@ class Replay:
         self.priority = priority
         self.world = World(record, record.t0)
         for job, row in enumerate(record.rows):
-            self.tables.jobs.set_priority(job, int(row["priority"] or 0))
+            self.tables.jobs.columns["priority"][job] = int(row["priority"] or 0)
         self.interval = self.tables.settings["bf_interval"]
         self.fills = sorted({s.start for s in record.stays if s.loop == "backfill"})
         self.notices: dict[int, tuple[int, int]] = {}
@@ -91,14 +91,14 @@ class Replay:
         kept = self.notices.pop(at)
         self.load(second, [s for s in self.record.stays if s.start < second])
         queue = {job for job, _ in self.loops.queued()}
-        before = {job for job in queue if self.tables.jobs.preempting_since(job) >= 0}
+        before = {job for job in queue if self.tables.jobs.columns["preempts_since"][job] >= 0}
         loops = ["main", "backfill"] if self.is_cycle(second) else ["main"]
         for loop in loops:
             self.decide(second, loop)
         self.notices[at] = kept
-        if not self.loops.is_noticed(self.record.stays[at].job):
+        if not self.tables.jobs.columns["noticed"][self.record.stays[at].job]:
             return None
-        new = [j for j in queue - before if self.tables.jobs.preempting_since(j) >= 0]
+        new = [j for j in queue - before if self.tables.jobs.columns["preempts_since"][j] >= 0]
         return new[0] if new else -1
 
     def load(self, now: float, before: list[Stay]) -> None:
@@ -122,7 +122,7 @@ class Replay:
             if second < now and stay.start < now and stay.job in busy:
                 loops.notice(stay.job, second + self._grace(stay))
             if waiting >= 0 and second < now:
-                tables.jobs.set_preempting(waiting, second)
+                tables.jobs.columns["preempts_since"][waiting] = second
 
     def _load_queue(
         self, now: float, busy: set[int], over: dict[int, Stay], held: set[int]
@@ -139,15 +139,15 @@ class Replay:
             reservation = record.requests[job].reservation
             if reservation and reservation not in names:
                 continue
-            tables.jobs.set_hold(job, names.get(reservation, -1))
-            tables.jobs.set_reason(job, 0)
+            tables.jobs.columns["hold"][job] = names.get(reservation, -1)
+            tables.jobs.columns["reason"][job] = 0
             if self.priority is not None:
-                tables.jobs.set_priority(job, self.priority(job, now))
+                tables.jobs.columns["priority"][job] = self.priority(job, now)
             last = over.get(job)
             when = record.requests[job].submit if last is None else last.queued_again
-            tables.jobs.set_submitted(job, math.floor(when))
+            tables.jobs.columns["submitted"][job] = math.floor(when)
             loops.put_pending(job)
-            tables.jobs.set_preempting(job, -1)
+            tables.jobs.columns["preempts_since"][job] = -1
 
     def _grace(self, stay: Stay) -> int:
         return int(self.tables.preempting.rules["grace"][self.tables.part_number[stay.part]])
@@ -169,8 +169,8 @@ class Replay:
         """Return the jobs that a loop would start now."""
         second = math.floor(now)
         if loop == "main":
-            return [job for job, _ in self.loops.run_main(second)]
-        return [job for job, _ in self.loops.run_backfill(second)]
+            return list(self.loops.run_main(second))
+        return list(self.loops.run_backfill(second))
 
 
 def compare_starts(replay: Replay, tally: dict[str, Tally]) -> None:
@@ -211,7 +211,7 @@ def _count(
         one.examples.append(f"{now}: recorded {ids[0]}, here {ids[1]}")
     for stay in recorded:
         if stay.job in mine:
-            chosen = [record.site.nodes[n].name for n, _ in replay.tables.stays.of(stay.job)]
+            chosen = [record.site.nodes[row[0]].name for row in replay.tables.stays.of(stay.job)]
             one.starts += 1
             one.same_nodes += chosen == stay.nodes
             if chosen != stay.nodes:

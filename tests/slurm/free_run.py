@@ -196,7 +196,7 @@ class Flight:
         """Let the jobs of a node that is lost run again from their beginning, later."""
         node = self.tables.node_number[name]
         for job in sorted(self.controller.running):
-            if any(there == node for there, _ in self.tables.stays.of(job)):
+            if any(row[0] == node for row in self.tables.stays.of(job)):
                 self.controller.end(job, now)
                 self.controller.requeue(job, now)
                 self._forget_end(job)

@@ -57,9 +57,9 @@ def _reasons(record: Record, replay: Replay, now: float, jobs: list[int]) -> dic
     queue = replay.loops.queued()
     first = _at_submission(record, replay, now, queue)
     for job in first:
-        replay.tables.jobs.set_reason(job, looked_at.get(job) or first[job])
+        replay.tables.jobs.columns["reason"][job] = looked_at.get(job) or first[job]
     replay.decide(now, "main")
-    seen = {job: replay.tables.jobs.reason_of(job) for job in first}
+    seen = {job: replay.tables.jobs.columns["reason"][job] for job in first}
     for job in first:
         if now - replay.world.eligible[job] < FRESH:  # no loop has looked at it yet
             seen[job] = first[job]
@@ -72,7 +72,7 @@ def _looked_at(record: Record, replay: Replay, cycle: float) -> dict[int, int]:
     waiting = {job for job, _ in replay.loops.queued()}
     replay.decide(cycle, "main")
     replay.decide(cycle, "backfill")
-    return {job: replay.tables.jobs.reason_of(job) for job in waiting}
+    return {job: replay.tables.jobs.columns["reason"][job] for job in waiting}
 
 
 def _at_submission(

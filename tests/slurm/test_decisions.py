@@ -47,8 +47,9 @@ def test_a_gpu_job_goes_to_the_first_node_a_cpu_job_to_the_fullest(
     site = tables(tmp_path, asked(1, node_gpus=4), asked(2, node_gpus=gpus))
     site.loops.put_running(0, 0, 0, [(1, 16, 0, 4)])
     site.loops.put_pending(1)
-    assert site.loops.run_main(10) == [(1, 0)]
-    assert site.stays.of(1) == [(node, 4)]
+    assert site.loops.run_main(10) == [1]
+    assert site.jobs.columns["part"][1] == 0
+    assert [(there, cpus) for there, cpus, _, _ in site.stays.of(1)] == [(node, 4)]
 
 
 @pytest.mark.parametrize(("requeued", "order"), [(None, [0, 1]), (50, [1, 0])])
@@ -57,9 +58,9 @@ def test_of_equal_priorities_the_requeued_job_comes_later(
 ) -> None:
     site = tables(tmp_path, asked(1), asked(2))
     for job in range(2):
-        site.jobs.set_priority(job, 7)
+        site.jobs.columns["priority"][job] = 7
     if requeued is not None:
-        site.jobs.set_submitted(0, requeued)
+        site.jobs.columns["submitted"][0] = requeued
     for job in range(2):
         site.loops.put_pending(job)
     assert [job for job, _ in site.loops.queued()] == order

@@ -11,13 +11,11 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_jobs import SLURM_ARRAY_LIMIT, SLURM_LICENSES, SLURM_PENDING
+from windtunnel.kernel.slurm_loop import SlurmLoop
 from windtunnel.kernel.slurm_nodes import SlurmNodes
-from windtunnel.kernel.slurm_parts import SlurmParts
 from windtunnel.kernel.slurm_prospects import SlurmProspects
 from windtunnel.kernel.slurm_slots import SlurmSlots
-from windtunnel.kernel.slurm_starts import SlurmStarts
 
 #: A group of ends that are simulated together begins with so many seconds, and has so many at most.
 BACKFILL_WINDOW = cython.declare(cython.longlong, 30)
@@ -28,17 +26,15 @@ BACKFILL_TRIES = cython.declare(cython.int, 2000)
 
 @cython.final
 @cython.cclass
-class SlurmBackfill(SlurmParts):
+class SlurmBackfill(SlurmLoop):
     """The backfill cycle.
 
     Args:
-        starts, candidates: parts of `SlurmLoops`.
         settings: whole numbers: those of ``bf_``, ``kill_wait``, ``over_time_limit``.
+        parts: those of `SlurmLoop`.
     """
 
     future: SlurmNodes
-    candidates: SlurmCandidates
-    starts: SlurmStarts
     slots: SlurmSlots
     prospects: SlurmProspects
     resolution: cython.longlong
@@ -60,16 +56,15 @@ class SlurmBackfill(SlurmParts):
     _must_preempt: cython.bint
     planned: cython.schar[::1]
 
-    def __init__(self, starts: SlurmStarts, candidates: SlurmCandidates, settings: Any) -> None:
-        self.starts, self.candidates = starts, candidates
-        self._share(starts)
+    def __init__(self, settings: Any, *parts: Any) -> None:
+        SlurmLoop.__init__(self, *parts)
         self.future = self.nodes.twin()
         self._take_settings(settings)
         self.slots = SlurmSlots(self.nodes.count, max(self.max_job_test, 1))
-        self.prospects = SlurmProspects(starts, candidates)
+        self.prospects = SlurmProspects(*parts)
         users = int(numpy.asarray(self.jobs.user).max(initial=0)) + 1
         self.user_tried = numpy.zeros(users, dtype=numpy.int32)
-        self.part_tried = numpy.zeros(candidates.parts, dtype=numpy.int32)
+        self.part_tried = numpy.zeros(self.candidates.parts, dtype=numpy.int32)
         self.array_reserved = numpy.zeros(len(self.running.array_limit), dtype=numpy.int32)
         self._must_preempt = False
         self.planned = numpy.zeros(max(self.nodes.count, 1), dtype=numpy.int8)
@@ -88,12 +83,12 @@ class SlurmBackfill(SlurmParts):
 
     @compiled
     def run(self, now: cython.longlong) -> cython.void:
-        """Run one cycle; `SlurmStarts` says whom it started."""
+        """Run one cycle."""
         tests: cython.int = 0
         is_over: cython.bint = False
         begin: cython.longlong = now // self.resolution * self.resolution
         end: cython.longlong = (now + self.window) // self.resolution * self.resolution
-        self.starts.begin()
+        self.begin()
         self.slots.clear(begin, end)
         self.prospects.begin()
         for at in range(self.array_reserved.shape[0]):
@@ -107,7 +102,7 @@ class SlurmBackfill(SlurmParts):
                 continue
             if self.jobs.is_preempting[self.queue.job[at]]:
                 continue
-            if self.max_job_start > 0 and self.starts.count >= self.max_job_start:
+            if self.max_job_start > 0 and self.started.count >= self.max_job_start:
                 break
             if self.slots.records > self.slots.most:
                 break
@@ -121,7 +116,7 @@ class SlurmBackfill(SlurmParts):
                 self._note_limit(self.queue.job[at])
             else:
                 self._test(self.queue.job[at], self.queue.part[at], now, begin)
-        self.starts.end()
+        self.end()
 
     @compiled
     def _note_limit(self, job: cython.int) -> cython.void:
@@ -202,7 +197,7 @@ class SlurmBackfill(SlurmParts):
                     if reason:
                         self.jobs.reason[job] = reason
                     else:
-                        self.starts.start(job, part, now)
+                        self.start(job, part, now)
                     return
             if later > 0 and self.when > later:
                 start = later
@@ -254,7 +249,7 @@ class SlurmBackfill(SlurmParts):
         """Stop others on the nodes chosen; they stay chosen."""
         for node in range(self.nodes.count):
             self.choice.candidate[node] = self.planned[node] = self.choice.chosen[node]
-        self.starts.preempt_for(job, part, now)
+        self.preempt_for(job, part, now)
         for node in range(self.nodes.count):
             self.choice.chosen[node] = self.planned[node]
 

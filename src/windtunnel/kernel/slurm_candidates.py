@@ -19,7 +19,7 @@ class SlurmCandidates:
     """The site's partitions, masks of nodes and advance reservations.
 
     Args:
-        nodes, jobs, choice: parts of `SlurmLoops`; what is marked stands in the choice.
+        nodes, choice: parts of `SlurmLoops`; what is marked stands in the choice.
         site: ``part_nodes`` (rows of 0/1), ``hold_nodes``, ``hold_start``, ``hold_end``,
             ``hold_covers`` (reservations by partitions: whether all of its nodes are closed),
             ``masks``.
@@ -37,8 +37,8 @@ class SlurmCandidates:
     hold_end: cython.longlong[::1]
     hold_covers: cython.schar[::1]
 
-    def __init__(self, nodes: SlurmNodes, jobs: SlurmJobs, choice: SlurmChoice, site: Any) -> None:
-        self.nodes, self.jobs, self.choice = nodes, jobs, choice
+    def __init__(self, nodes: SlurmNodes, choice: SlurmChoice, site: Any) -> None:
+        self.nodes, self.jobs, self.choice = nodes, choice.jobs, choice
         self.parts = len(site["part_nodes"])
         self.part_node = _rows(site["part_nodes"], nodes.count)
         self.masks = _rows(site["masks"], nodes.count)

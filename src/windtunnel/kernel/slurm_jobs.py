@@ -30,6 +30,16 @@ SLURM_LICENSES = cython.declare(cython.int, 10)
 #: From here on: of the limits, by `windtunnel.kernel.slurm_limits`.
 SLURM_FIRST_LIMIT = cython.declare(cython.int, 16)
 
+#: The columns of jobs, by type.
+SLURM_COLUMNS: dict[str, tuple[str, ...]] = {
+    "int32": (
+        *("status", "reason", "min_nodes", "max_nodes", "cpus", "node_cpus", "gpus", "node_gpus"),
+        *("exclusive", "limit", "identity", "array", "task", "mask", "hold", "part", "qos", "user"),
+    ),
+    "int64": ("memory", "cpu_memory", "priority", "start", "end", "submitted", "preempts_since"),
+    "int8": ("noticed", "is_ending", "is_preempting"),
+}
+
 
 @cython.final
 @cython.cclass
@@ -43,6 +53,8 @@ class SlurmJobs:
         passed: of each of these the columns, as bits, whose limit does not hold for the job.
 
     Attributes:
+        columns: the columns by name, as arrays, for Python to read and to write; of these each is
+            an attribute, too.
         min_nodes, max_nodes: nodes asked for.
         cpus: processors asked for in all.
         node_cpus: processors asked for on each node; 0 = any.
@@ -65,6 +77,7 @@ class SlurmJobs:
         is_preempting: whether it does so in this run of a loop.
     """
 
+    columns = cython.declare(dict, visibility="readonly")
     count: cython.int
     status: cython.int[::1]
     reason: cython.int[::1]
@@ -102,34 +115,31 @@ class SlurmJobs:
 
     def __init__(self, columns: Any, parts: Any, meters: Any, passed: Any) -> None:
         self.count = len(columns["identity"])
-        self.status = _column(columns, "status", self.count)
-        self.reason = _column(columns, "reason", self.count)
-        self.min_nodes = _column(columns, "min_nodes", self.count)
-        self.max_nodes = _column(columns, "max_nodes", self.count)
-        self.cpus = _column(columns, "cpus", self.count)
-        self.node_cpus = _column(columns, "node_cpus", self.count)
-        self.gpus = _column(columns, "gpus", self.count)
-        self.node_gpus = _column(columns, "node_gpus", self.count)
-        self.exclusive = _column(columns, "exclusive", self.count)
-        self.limit = _column(columns, "limit", self.count)
-        self.identity = _column(columns, "identity", self.count)
-        self.array = _column(columns, "array", self.count)
-        self.task = _column(columns, "task", self.count)
-        self.mask = _column(columns, "mask", self.count)
-        self.hold = _column(columns, "hold", self.count)
-        self.part = _column(columns, "part", self.count)
-        self.qos = _column(columns, "qos", self.count)
-        self.user = _column(columns, "user", self.count)
-        self.memory = _column(columns, "memory", self.count, numpy.int64)
-        self.cpu_memory = _column(columns, "cpu_memory", self.count, numpy.int64)
-        self.priority = _column(columns, "priority", self.count, numpy.int64)
-        self.start = _column(columns, "start", self.count, numpy.int64)
-        self.end = _column(columns, "end", self.count, numpy.int64)
-        self.submitted = _column(columns, "submitted", self.count, numpy.int64)
-        self.noticed = _column(columns, "noticed", self.count, numpy.int8)
-        self.is_ending = _column(columns, "is_ending", self.count, numpy.int8)
-        self.is_preempting = _column(columns, "is_preempting", self.count, numpy.int8)
-        self.preempts_since = numpy.full(max(self.count, 1), -1, dtype=numpy.int64)
+        self.columns = table = {
+            name: numpy.zeros(max(self.count, 1), dtype=dtype)
+            for dtype, names in SLURM_COLUMNS.items()
+            for name in names
+        }
+        for name in columns:
+            table[name][: self.count] = columns[name]
+        table["preempts_since"][:] = -1
+        self.status, self.reason, self.identity = (
+            table["status"],
+            table["reason"],
+            table["identity"],
+        )
+        self.min_nodes, self.max_nodes = table["min_nodes"], table["max_nodes"]
+        self.cpus, self.node_cpus = table["cpus"], table["node_cpus"]
+        self.gpus, self.node_gpus = table["gpus"], table["node_gpus"]
+        self.memory, self.cpu_memory = table["memory"], table["cpu_memory"]
+        self.exclusive, self.limit = table["exclusive"], table["limit"]
+        self.array, self.task = table["array"], table["task"]
+        self.mask, self.hold, self.part = table["mask"], table["hold"], table["part"]
+        self.qos, self.user = table["qos"], table["user"]
+        self.priority, self.submitted = table["priority"], table["submitted"]
+        self.start, self.end = table["start"], table["end"]
+        self.noticed, self.is_ending = table["noticed"], table["is_ending"]
+        self.is_preempting, self.preempts_since = table["is_preempting"], table["preempts_since"]
         self.first_part, self.parts = _lists(parts)
         self.first_meter, self.meters = _lists(meters)
         self.passed = _lists(passed)[1]
@@ -138,55 +148,6 @@ class SlurmJobs:
     def is_metered(self, job: cython.int) -> cython.bint:
         """Return whether a job counts against any limit."""
         return self.first_meter[job] < self.first_meter[job + 1]
-
-    def set_priority(self, job: int, priority: int) -> None:
-        """Give a job its priority; the queue is put in order by `SlurmQueue.reorder`."""
-        self.priority[job] = priority
-
-    def set_submitted(self, job: int, now: int) -> None:
-        """Say when a job was submitted or requeued, s."""
-        self.submitted[job] = now
-
-    def set_hold(self, job: int, hold: int) -> None:
-        """Say which advance reservation a job is in; -1 = none."""
-        self.hold[job] = hold
-
-    def set_reason(self, job: int, reason: int) -> None:
-        """Say why a job waits."""
-        self.reason[job] = reason
-
-    def qos_of(self, job: int) -> int:
-        """Return the number of a job's QOS."""
-        return int(self.qos[job])
-
-    def part_of(self, job: int) -> int:
-        """Return the number of the partition where a job runs, or ran last."""
-        return int(self.part[job])
-
-    def set_preempting(self, job: int, since: int) -> None:
-        """Say since when a waiting job has others stopped, s; -1 = it has not."""
-        self.preempts_since[job] = since
-
-    def preempting_since(self, job: int) -> int:
-        """Return since when a waiting job has others stopped, s; -1 = it has not."""
-        return int(self.preempts_since[job])
-
-    def reasons(self) -> list[int]:
-        """Return why each job waits, or waited last."""
-        found: list[int] = numpy.asarray(self.reason[: self.count]).tolist()
-        return found
-
-    def reason_of(self, job: int) -> int:
-        """Return why a job waits, or waited last, as far as a loop has looked at it."""
-        return int(self.reason[job])
-
-
-def _column(columns: Any, name: str, count: int, dtype: Any = numpy.int32) -> numpy.ndarray:
-    """Return a column of whole numbers, its own memory; one that is left out is 0."""
-    values = numpy.zeros(max(count, 1), dtype=dtype)
-    if name in columns:
-        values[:count] = columns[name]
-    return values
 
 
 def _lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray]:

@@ -18,52 +18,54 @@ from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import SLURM_OVER, SlurmJobs
 from windtunnel.kernel.slurm_licenses import SlurmLicenses
 from windtunnel.kernel.slurm_limits import SlurmLimits
+from windtunnel.kernel.slurm_loop import SlurmLoop
 from windtunnel.kernel.slurm_main import SlurmMain
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
-from windtunnel.kernel.slurm_parts import SlurmParts
 from windtunnel.kernel.slurm_queue import SlurmQueue
 from windtunnel.kernel.slurm_running import SlurmRunning
-from windtunnel.kernel.slurm_starts import SlurmStarts
 from windtunnel.kernel.slurm_victims import SlurmVictims
 
 
 @cython.final
 @cython.cclass
-class SlurmLoops(SlurmParts):
+class SlurmLoops:
     """The cluster's state, and the two loops, as Python asks them.
 
     Args:
-        nodes, jobs, stays, choice, limits, licenses, victims: the parts.
+        victims, limits, licenses: the parts; the first knows the nodes, the jobs and who has what.
         site: partitions, reservations, masks: those of `SlurmCandidates`, ``part_tier``,
             ``array_limit``.
         settings: those of `SlurmMain` and `SlurmBackfill`.
     """
 
+    nodes: SlurmNodes
+    jobs: SlurmJobs
+    stays: SlurmStays
+    choice: SlurmChoice
+    limits: SlurmLimits
+    queue: SlurmQueue
+    running: SlurmRunning
     candidates: SlurmCandidates
-    starts: SlurmStarts
     main: SlurmMain
     backfill: SlurmBackfill
+    last: SlurmLoop  # the one that ran last
 
     def __init__(
         self,
-        nodes: SlurmNodes,
-        jobs: SlurmJobs,
-        stays: SlurmStays,
-        choice: SlurmChoice,
+        victims: SlurmVictims,
         limits: SlurmLimits,
         licenses: SlurmLicenses,
-        victims: SlurmVictims,
         site: Any,
         settings: Any,
     ) -> None:
-        self.nodes, self.jobs, self.stays = nodes, jobs, stays
-        self.choice, self.limits, self.victims = choice, limits, victims
-        self.queue = SlurmQueue(jobs, victims, site["part_tier"])
-        self.running = SlurmRunning(nodes, jobs, stays, limits, licenses, site["array_limit"])
-        self.candidates = SlurmCandidates(nodes, jobs, choice, site)
-        self.starts = SlurmStarts(self)
-        self.main = SlurmMain(self.starts, self.candidates, settings)
-        self.backfill = SlurmBackfill(self.starts, self.candidates, settings)
+        self.nodes, self.jobs, self.stays = victims.nodes, victims.jobs, victims.stays
+        self.choice, self.limits = victims.choice, limits
+        self.queue = SlurmQueue(victims, site["part_tier"])
+        self.running = SlurmRunning(self.nodes, self.stays, limits, licenses, site["array_limit"])
+        self.candidates = SlurmCandidates(self.nodes, self.choice, site)
+        self.main = SlurmMain(settings, self.queue, self.running, self.candidates)
+        self.backfill = SlurmBackfill(settings, self.queue, self.running, self.candidates)
+        self.last = self.main
 
     def set_holds(self, site: Any) -> None:
         """Say which advance reservations there are."""
@@ -89,10 +91,6 @@ class SlurmLoops(SlurmParts):
         self.jobs.noticed[job] = True
         self.running.expect(job, end)
 
-    def is_noticed(self, job: int) -> bool:
-        """Return whether a running job was asked to end."""
-        return bool(self.jobs.noticed[job])
-
     def noticed(self, now: int) -> list[int]:
         """Return the running jobs whose time after such a notice is over."""
         return [
@@ -111,7 +109,7 @@ class SlurmLoops(SlurmParts):
 
     def last_stopped(self) -> list[int]:
         """Return the jobs that the last call stopped for others; their nodes are completing."""
-        return [int(self.starts.stopped[at]) for at in range(self.starts.num_stopped)]
+        return [int(self.last.stopped.job[at]) for at in range(self.last.stopped.count)]
 
     def put_pending(self, job: int) -> None:
         """Let a job wait."""
@@ -156,16 +154,16 @@ class SlurmLoops(SlurmParts):
             (int(self.queue.job[at]), int(self.queue.part[at])) for at in range(self.queue.count)
         ]
 
-    def run_main(self, now: int, *, is_full: bool = False) -> list[tuple[int, int]]:
-        """Run the main loop; return the jobs that it started, and in which partition."""
+    def run_main(self, now: int, *, is_full: bool = False) -> list[int]:
+        """Run the main loop; return the jobs that it started."""
         self.main.run(now, is_full)
-        return self._last_started()
+        return self._last_started(self.main)
 
-    def run_backfill(self, now: int) -> list[tuple[int, int]]:
-        """Run a backfill cycle; return the jobs that it started, and in which partition."""
+    def run_backfill(self, now: int) -> list[int]:
+        """Run a backfill cycle; return the jobs that it started."""
         self.backfill.run(now)
-        return self._last_started()
+        return self._last_started(self.backfill)
 
-    def _last_started(self) -> list[tuple[int, int]]:
-        starts = self.starts
-        return [(int(starts.job[at]), int(starts.part[at])) for at in range(starts.count)]
+    def _last_started(self, loop: SlurmLoop) -> list[int]:
+        self.last = loop
+        return [int(loop.started.job[at]) for at in range(loop.started.count)]

@@ -8,7 +8,6 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_jobs import (
     SLURM_ARRAY_LIMIT,
     SLURM_LICENSES,
@@ -17,25 +16,22 @@ from windtunnel.kernel.slurm_jobs import (
     SLURM_PRIORITY,
     SLURM_RESOURCES,
 )
+from windtunnel.kernel.slurm_loop import SlurmLoop
 from windtunnel.kernel.slurm_nodes import SlurmNodes
-from windtunnel.kernel.slurm_parts import SlurmParts
-from windtunnel.kernel.slurm_starts import SlurmStarts
 
 
 @cython.final
 @cython.cclass
-class SlurmMain(SlurmParts):
+class SlurmMain(SlurmLoop):
     """The main loop.
 
     Args:
-        starts, candidates: parts of `SlurmLoops`.
         settings: ``default_queue_depth``, ``partition_job_depth``, ``sched_max_job_start``,
             ``assoc_limit_stop``.
+        parts: those of `SlurmLoop`.
     """
 
     bare: SlurmNodes  # with nobody on them
-    candidates: SlurmCandidates
-    starts: SlurmStarts
     # Where nobody starts any more in this run, since one that comes before waits there.
     part_failed: cython.schar[::1]
     hold_failed: cython.schar[::1]
@@ -46,13 +42,12 @@ class SlurmMain(SlurmParts):
     max_starts: cython.int
     limits_stop: cython.bint
 
-    def __init__(self, starts: SlurmStarts, candidates: SlurmCandidates, settings: Any) -> None:
-        self.starts, self.candidates = starts, candidates
-        self._share(starts)
+    def __init__(self, settings: Any, *parts: Any) -> None:
+        SlurmLoop.__init__(self, *parts)
         self.bare = self.nodes.twin()
         self.bare.empty()
-        self.part_failed = numpy.zeros(candidates.parts, dtype=numpy.int8)
-        self.part_tried = numpy.zeros(candidates.parts, dtype=numpy.int32)
+        self.part_failed = numpy.zeros(self.candidates.parts, dtype=numpy.int8)
+        self.part_tried = numpy.zeros(self.candidates.parts, dtype=numpy.int32)
         self.blocked = numpy.zeros(max(self.nodes.count, 1), dtype=numpy.int8)
         self.expect_holds()
         self.queue_depth = settings["default_queue_depth"]
@@ -66,14 +61,14 @@ class SlurmMain(SlurmParts):
 
     @compiled
     def run(self, now: cython.longlong, is_full: cython.bint) -> cython.void:
-        """Run the loop once; `SlurmStarts` says whom it started.
+        """Run the loop once.
 
         Args:
             now: s.
             is_full: look at the whole queue, and not only at its first jobs.
         """
         depth: cython.int = 0
-        self.starts.begin()
+        self.begin()
         for at in range(self.candidates.parts):
             self.part_failed[at] = False
             self.part_tried[at] = 0
@@ -86,13 +81,13 @@ class SlurmMain(SlurmParts):
             part = self.queue.part[at]
             if self.jobs.status[job] != SLURM_PENDING or self.jobs.is_preempting[job]:
                 continue
-            if self.max_starts > 0 and self.starts.count >= self.max_starts:
+            if self.max_starts > 0 and self.started.count >= self.max_starts:
                 break
             if not is_full and depth > self.queue_depth:
                 break
             depth += 1
             self._consider(job, part, now)
-        self.starts.end()
+        self.end()
 
     @compiled
     def _consider(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.void:
@@ -121,7 +116,7 @@ class SlurmMain(SlurmParts):
         if reason == 0:
             limited = self.limits.admits_stay(self.stays, job)
             if limited == 0:
-                self.starts.start(job, part, now)
+                self.start(job, part, now)
                 return
         else:
             limited = self.limits.admits_request(self.stays, job)
@@ -173,7 +168,7 @@ class SlurmMain(SlurmParts):
         self.limits.mark_own(self.choice.preferred, job)
         fits = self.choice.fit(self.nodes, job, part)
         if not fits:
-            self.starts.preempt_for(job, part, now)
+            self.preempt_for(job, part, now)
         for node in range(self.nodes.count):
             self.choice.preferred[node] = False
         if not fits:

@@ -167,22 +167,10 @@ class SlurmStays:
         for node, cpus, memory, gpus in rows:
             self.add(job, node, cpus, memory, gpus)
 
-    def of(self, job: int) -> list[tuple[int, int]]:
-        """Return a job's nodes and its processors on each."""
-        first = int(self.first[job])
-        last = first + int(self.length[job])
-        return [(int(self.node[at]), int(self.cpus[at])) for at in range(first, last)]
-
-    def held(self, job: int) -> tuple[int, int, int, int]:
-        """Return what a job has of each TRES: processors, memory in MB, nodes and GPUs."""
+    def of(self, job: int) -> list[tuple[int, int, int, int]]:
+        """Return what a job has, or had last, as `put` takes it."""
         rows = range(int(self.first[job]), int(self.first[job]) + int(self.length[job]))
-        cpus = sum(int(self.cpus[at]) for at in rows)
-        memory = sum(int(self.memory[at]) for at in rows)
-        return cpus, memory, len(rows), sum(int(self.gpus[at]) for at in rows)
-
-    def places(self, job: int) -> list[tuple[int, int]]:
-        """Return the nodes on which a job has GPUs, and how many on each."""
-        first = int(self.first[job])
-        last = first + int(self.length[job])
-        pairs = ((int(self.node[at]), int(self.gpus[at])) for at in range(first, last))
-        return [(node, gpus) for node, gpus in pairs if gpus > 0]
+        return [
+            (int(self.node[at]), int(self.cpus[at]), int(self.memory[at]), int(self.gpus[at]))
+            for at in rows
+        ]

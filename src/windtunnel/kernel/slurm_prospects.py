@@ -12,8 +12,11 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
-from windtunnel.kernel.slurm_jobs import SLURM_PENDING
-from windtunnel.kernel.slurm_parts import SlurmParts
+from windtunnel.kernel.slurm_jobs import SLURM_PENDING, SlurmJobs
+from windtunnel.kernel.slurm_limits import SlurmLimits
+from windtunnel.kernel.slurm_nodes import SlurmNodes
+from windtunnel.kernel.slurm_queue import SlurmQueue
+from windtunnel.kernel.slurm_running import SlurmRunning
 
 #: Later than any reservation.
 FOREVER = cython.declare(cython.longlong, 1 << 62)
@@ -21,25 +24,31 @@ FOREVER = cython.declare(cython.longlong, 1 << 62)
 
 @cython.final
 @cython.cclass
-class SlurmProspects(SlurmParts):
+class SlurmProspects:
     """Who of a cycle's queue could still begin in it.
 
     Args:
-        parts: what the loops work on.
-        candidates: the nodes that a job may use.
+        queue, running, candidates: parts of `SlurmLoops`.
 
     Attributes:
         reserved: from when on each node is reserved, s.
         last: the last entry of the queue that could begin.
     """
 
+    nodes: SlurmNodes
+    jobs: SlurmJobs
+    limits: SlurmLimits
+    queue: SlurmQueue
+    running: SlurmRunning
     candidates: SlurmCandidates
     reserved: cython.longlong[::1]
     last: cython.int
 
-    def __init__(self, parts: SlurmParts, candidates: SlurmCandidates) -> None:
-        self._share(parts)
-        self.candidates = candidates
+    def __init__(
+        self, queue: SlurmQueue, running: SlurmRunning, candidates: SlurmCandidates
+    ) -> None:
+        self.nodes, self.jobs, self.limits = running.nodes, running.jobs, running.limits
+        self.queue, self.running, self.candidates = queue, running, candidates
         self.reserved = numpy.zeros(max(self.nodes.count, 1), dtype=numpy.int64)
         self.last = -1
 
@@ -76,7 +85,7 @@ class SlurmProspects(SlurmParts):
             return False
         if self.limits.admits(job):
             return False
-        return self.limits.refuses_anywhere(self.stays, job) == 0
+        return self.limits.refuses_anywhere(self.running.stays, job) == 0
 
     @compiled
     def _has_nodes(self, job: cython.int, part: cython.int, end: cython.longlong) -> cython.bint:

@@ -17,7 +17,7 @@ class SlurmQueue:
     """Entries in order: a job in one of the partitions in which it may start.
 
     Args:
-        jobs, victims: parts of `SlurmLoops`.
+        victims: who may take whose place.
         part_tier: by partition.
 
     Attributes:
@@ -33,8 +33,8 @@ class SlurmQueue:
     job: cython.int[::1]
     part: cython.int[::1]
 
-    def __init__(self, jobs: SlurmJobs, victims: SlurmVictims, part_tier: list[int]) -> None:
-        self.jobs, self.victims = jobs, victims
+    def __init__(self, victims: SlurmVictims, part_tier: list[int]) -> None:
+        self.jobs, self.victims = victims.jobs, victims
         self.part_tier = numpy.array(part_tier, dtype=numpy.int32)
         self.count = 0
         self.capacity = 64

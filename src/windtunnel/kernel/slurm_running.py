@@ -18,7 +18,7 @@ class SlurmRunning:
     """Who runs, and what that takes of nodes, limits, licences and arrays.
 
     Args:
-        nodes, jobs, stays, limits, licenses: parts of `SlurmLoops`.
+        nodes, stays, limits, licenses: parts of `SlurmLoops`.
         array_limit: by array: how many of its tasks may run at once; 0 = any number.
 
     Attributes:
@@ -39,15 +39,14 @@ class SlurmRunning:
     def __init__(
         self,
         nodes: SlurmNodes,
-        jobs: SlurmJobs,
         stays: SlurmStays,
         limits: SlurmLimits,
         licenses: SlurmLicenses,
         array_limit: list[int],
     ) -> None:
-        self.nodes, self.jobs, self.stays = nodes, jobs, stays
-        self.limits, self.licenses = limits, licenses
-        self.by_end = numpy.zeros(max(jobs.count, 1), dtype=numpy.int32)
+        self.nodes, self.stays, self.limits, self.licenses = nodes, stays, limits, licenses
+        self.jobs = limits.jobs
+        self.by_end = numpy.zeros(max(self.jobs.count, 1), dtype=numpy.int32)
         self.array_limit = numpy.array([*array_limit, 0], dtype=numpy.int32)
         self.clear()
 

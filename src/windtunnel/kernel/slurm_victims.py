@@ -12,6 +12,7 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import SlurmJobs
@@ -27,7 +28,7 @@ class SlurmVictims:
     """Candidates for preemption, and the victims of one job.
 
     Args:
-        nodes, jobs, stays, choice: the parts of `SlurmLoops`.
+        nodes, stays, choice: parts of `SlurmLoops`.
         rules: ``rank`` (by partition or QOS: which partition's or QOS' jobs it may preempt, rows
             of 0/1), ``worth`` (by partition or QOS), ``may_go`` (ditto: its jobs may be stopped),
             ``exempt`` (ditto: s for which they may not), ``grace`` (ditto: s between the notice
@@ -37,7 +38,7 @@ class SlurmVictims:
     Attributes:
         count: how many candidates there are; 0 = the job can take nobody's place.
         listed: those, in the order in which they are taken away.
-        num_chosen, chosen: the victims of the last `pick` that succeeded.
+        chosen: the victims of the last `pick` that succeeded.
     """
 
     nodes: SlurmNodes
@@ -60,18 +61,12 @@ class SlurmVictims:
     listed: cython.int[::1]
     key: cython.longlong[::1]
     is_listed: cython.schar[::1]
-    num_chosen: cython.int
-    chosen: cython.int[::1]
+    chosen: JobList
 
     def __init__(
-        self,
-        nodes: SlurmNodes,
-        jobs: SlurmJobs,
-        stays: SlurmStays,
-        choice: SlurmChoice,
-        rules: Any,
+        self, nodes: SlurmNodes, stays: SlurmStays, choice: SlurmChoice, rules: Any
     ) -> None:
-        self.nodes, self.jobs, self.stays, self.choice = nodes, jobs, stays, choice
+        self.nodes, self.stays, self.choice, self.jobs = nodes, stays, choice, choice.jobs
         self.rest = nodes.twin()
         self.kinds = len(rules["rank"])
         self.any_rule = any(any(row) for row in rules["rank"])
@@ -85,12 +80,12 @@ class SlurmVictims:
         self.by_qos = bool(rules["by_qos"])
         self.youngest_first = bool(rules["youngest_first"])
         self.reorders = rules["reorder_count"]
-        capacity = max(jobs.count, 1)
+        capacity = max(self.jobs.count, 1)
         self.listed = numpy.zeros(capacity, dtype=numpy.int32)
         self.key = numpy.zeros(capacity, dtype=numpy.int64)
         self.is_listed = numpy.zeros(capacity, dtype=numpy.int8)
-        self.chosen = numpy.zeros(capacity, dtype=numpy.int32)
-        self.count = self.num_chosen = 0
+        self.chosen = JobList()
+        self.count = 0
 
     @compiled
     def may_preempt(
@@ -193,11 +188,10 @@ class SlurmVictims:
             if passes > self.reorders + 1 or total <= passes:
                 break
             self._to_front(last)
-        self.num_chosen = 0
+        self.chosen.count = 0
         for at in range(last + 1):
             if self._is_on_chosen(self.listed[at]):
-                self.chosen[self.num_chosen] = self.listed[at]
-                self.num_chosen += 1
+                self.chosen.add(self.listed[at])
         return True
 
     @compiled

@@ -140,7 +140,7 @@ class _States:
             priorities = np.nan_to_num(numbers(table, "priority"))[rows]
         for job, asked in enumerate(self.tables.requests):
             value = BASIC_FIRST - asked.identity if priorities is None else int(priorities[job])
-            self.tables.jobs.set_priority(job, value)
+            self.tables.jobs.columns["priority"][job] = value
 
     def starting(self, now: float) -> set[int]:
         """Return the jobs that started at an instant, on nodes of the site."""
@@ -205,8 +205,8 @@ class _States:
         known = self.submit <= now if is_seen else (self.submit < now) | (self.start == now)
         waiting = known & (self.start >= now) & self.is_known
         for job in np.flatnonzero(waiting).tolist():
-            tables.jobs.set_reason(job, 0)
+            tables.jobs.columns["reason"][job] = 0
             loops.put_pending(job)
         second = math.floor(now)
         started = loops.run_main(second, is_full=True) + loops.run_backfill(second)
-        return {job: sorted(node for node, _ in tables.stays.of(job)) for job, _ in started}
+        return {job: sorted(row[0] for row in tables.stays.of(job)) for job in started}

@@ -141,7 +141,7 @@ class SlurmRun(Policy):
 
     def wait_reasons(self) -> dict[int, str]:
         """Return Slurm's last reason of each job that waited, by arrival number."""
-        numbers = enumerate(self.tables.jobs.reasons())
+        numbers = enumerate(self.tables.jobs.columns["reason"].tolist())
         return {job: reason_text(number) for job, number in numbers if number}
 
     def decides_every(self, interval: float) -> None:
@@ -248,7 +248,7 @@ class SlurmRun(Policy):
     def _start(self, started: list[int], cluster: Any) -> None:
         """Start jobs where the loops have put them; those that find no place wait on."""
         for job in started:
-            where = self.tables.stays.places(job)
+            where = [(node, gpus) for node, _, _, gpus in self.tables.stays.of(job) if gpus > 0]
             try:
                 cluster.start(self._views[job], where or None)
                 self._held += sum(gpus for _, gpus in where)

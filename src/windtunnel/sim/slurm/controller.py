@@ -115,7 +115,7 @@ class Controller:
 
     def requeue(self, job: int, now: float) -> None:
         """Let a job wait that has run, and whose nodes were free again at ``now`` (s)."""
-        self.tables.jobs.set_submitted(job, math.floor(now))
+        self.tables.jobs.columns["submitted"][job] = math.floor(now)
         self.submit_later(job, now + AGAIN)
 
     def end(self, job: int, now: float) -> None:
@@ -237,8 +237,8 @@ class Controller:
 
     def runs_again(self, job: int) -> bool:
         """Return whether a job that was stopped for another is to run again."""
-        jobs = self.tables.jobs
-        kinds = int(jobs.qos_of(job)), int(jobs.part_of(job))
+        columns = self.tables.jobs.columns
+        kinds = int(columns["qos"][job]), int(columns["part"][job])
         return self.tables.preempting.mode_of(*kinds) == REQUEUE
 
     def _reserve(self, first: int, now: int) -> None:
@@ -253,7 +253,7 @@ class Controller:
         numbers = {hold.name: at for at, hold in enumerate(holds)}
         for job in self._reserving:
             number = numbers.get(self.requests[job].reservation, -1)
-            self.tables.jobs.set_hold(job, number)
+            self.tables.jobs.columns["hold"][job] = number
 
     def _is_cycle(self, first: int, now: int) -> bool:
         if self._was_busy:
@@ -261,8 +261,7 @@ class Controller:
             return _falls(first, now, self.interval, self._last_cycle)
         return now - self._last_cycle >= self.interval and self._changed <= now
 
-    def _began(self, started: list[tuple[int, int]], now: int) -> list[int]:
-        jobs = [job for job, _ in started]
+    def _began(self, jobs: list[int], now: int) -> list[int]:
         for job in jobs:
             self.waiting.discard(job)
             self.running.add(job)
@@ -276,7 +275,7 @@ class Controller:
     def _rate(self, job: int, now: int) -> None:
         request = self.requests[job]
         if not self.priority.multifactor:
-            self.tables.jobs.set_priority(job, BASIC_FIRST - request.identity)
+            self.tables.jobs.columns["priority"][job] = BASIC_FIRST - request.identity
             return
         self.shares.look_up(request.account, request.user)
         factors = self.multifactor.of(
@@ -285,13 +284,13 @@ class Controller:
             fair_share=self.shares.factor(request.account, request.user),
             limit=request.limit or 0,
         )
-        self.tables.jobs.set_priority(job, factors.total)
+        self.tables.jobs.columns["priority"][job] = factors.total
 
     def _use(self, job: int, now: int) -> None:
         since = max(self._used_to[job], self._calculated)
         if now > since and self.priority.multifactor:
             request = self.requests[job]
-            cpus = sum(cpus for _, cpus in self.tables.stays.of(job))
+            cpus = sum(cpus for _, cpus, _, _ in self.tables.stays.of(job))
             qos = self.tables.meters.qos.get(request.qos)
             weight = 1.0 if qos is None else qos.usage_factor
             self.shares.add(request.account, request.user, cpus * weight, now - since)

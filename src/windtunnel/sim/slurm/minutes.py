@@ -42,7 +42,7 @@ class Minutes:
     def use(self, job: int, weight: float, seconds: int) -> None:
         """Add what a running job used in so many seconds that end now."""
         if self._used_of[job]:
-            held = self._tables.stays.held(job)
+            held = self._held(job)
             for meter, tres in self._used_of[job]:
                 lasting = seconds * self._decay[meter] ** seconds
                 self._set((meter, tres), self._used[meter, tres] + held[tres] * weight * lasting)
@@ -56,6 +56,12 @@ class Minutes:
         """Let a job run no longer: what it held of its time is given back as a whole."""
         self._run_on(job, -self._gone.pop(job, 0))
 
+    def _held(self, job: int) -> tuple[int, ...]:
+        """Return what a job has of each TRES: processors, memory in MB, nodes and GPUs."""
+        rows = self._tables.stays.of(job)
+        cpus, memory, gpus = (sum(row[column] for row in rows) for column in (1, 2, 3))
+        return cpus, memory, len(rows), gpus
+
     def _set(self, cell: tuple[int, int], used: float) -> None:
         self._used[cell] = used
         self._limits.use_seconds(*cell, used)
@@ -63,7 +69,7 @@ class Minutes:
     def _run_on(self, job: int, seconds: int) -> None:
         """Let so much of the time that a job may run be gone, s."""
         if seconds and self._running_of[job]:
-            held = self._tables.stays.held(job)
+            held = self._held(job)
             for meter, tres in self._running_of[job]:
                 self._limits.run_on(meter, tres, held[tres] * seconds)
 

@@ -261,10 +261,8 @@ class SlurmTables:
             ],
         )
         rules = self.preempting.rules
-        victims = kernel.SlurmVictims(self.nodes, jobs, self.stays, choice, rules)
-        return kernel.SlurmLoops(
-            self.nodes, jobs, self.stays, choice, self.limits, licenses, victims, tables, settings
-        )
+        victims = kernel.SlurmVictims(self.nodes, self.stays, choice, rules)
+        return kernel.SlurmLoops(victims, self.limits, licenses, tables, settings)
 
     def hold_tables(self, reservations: Sequence[SlurmReservation]) -> dict[str, Any]:
         """Return advance reservations as the kernel takes them."""
