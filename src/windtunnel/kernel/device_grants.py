@@ -74,36 +74,24 @@ def device_tasks_of(
 
 
 @compiled
-def device_change_all(
+def device_change(
     search: DeviceSearch, kind: cython.int, pairs: Pairs, begin: cython.longlong,
     end: cython.longlong, sign: cython.int,
 ) -> cython.void:  # fmt: skip
     """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``."""
     while begin < end:
-        stop = begin + 1
-        while stop < end and pairs.node[stop] == pairs.node[begin]:
-            stop += 1
-        device_change(search, kind, pairs, begin, stop, sign)
-        begin = stop
-
-
-@compiled
-def device_change(
-    search: DeviceSearch, kind: cython.int, pairs: Pairs, begin: cython.longlong,
-    end: cython.longlong, sign: cython.int,
-) -> cython.void:  # fmt: skip
-    """Take (-1) or give back (1) the grants in entries ``begin`` to ``end``, all on one node."""
-    tasks: cython.longlong = 0
-    milli: cython.longlong = 0
-    which: cython.int = pairs.node[begin]
-    for at in range(begin, end):
-        tasks += device_tasks_of(search, kind, pairs.grant[at])
-        milli += device_change_devices(search, kind, which, pairs.grant[at], sign)
-    search.state.total[which] += sign * cython.cast(cython.int, milli)
-    search.state.free += sign * milli
-    if not search.state.cluster.pooled:
-        search.state.find_most_free(which)
-    device_count_tasks(search, kind, which, tasks, sign)
+        tasks: cython.longlong = 0
+        milli: cython.longlong = 0
+        which: cython.int = pairs.node[begin]
+        while begin < end and pairs.node[begin] == which:
+            tasks += device_tasks_of(search, kind, pairs.grant[begin])
+            milli += device_change_devices(search, kind, which, pairs.grant[begin], sign)
+            begin += 1
+        search.state.total[which] += sign * cython.cast(cython.int, milli)
+        search.state.free += sign * milli
+        if not search.state.cluster.pooled:
+            search.state.find_most_free(which)
+        device_count_tasks(search, kind, which, tasks, sign)
 
 
 @compiled

@@ -55,7 +55,6 @@ class DeviceScoring:
 
     Args:
         cluster: the nodes.
-        kinds: the kinds of jobs.
         placement: a scored placement.
         nodes: the cluster, as `windtunnel.cluster.devices.DeviceNode`.
 

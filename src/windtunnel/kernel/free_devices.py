@@ -13,16 +13,20 @@ import numpy
 from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.device_best import device_best
 from windtunnel.kernel.device_cluster import DeviceCluster
-from windtunnel.kernel.device_gangs import device_put, device_put_filling, device_put_gang
+from windtunnel.kernel.device_gangs import (
+    device_put,
+    device_put_by_racks,
+    device_put_filling,
+    device_put_gang,
+)
 from windtunnel.kernel.device_grants import (
-    device_change_all,
+    device_change,
     device_choose,
     device_draft,
     device_footprint,
     device_tasks_of,
 )
 from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
-from windtunnel.kernel.device_racks import device_put_by_racks
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_GPU_CLUSTERING,
@@ -284,7 +288,7 @@ class FreeDevices(FreeOnNodes):
         sign: cython.int,
     ) -> cython.void:  # fmt: skip
         """Give (1) devices, cores and memory to nodes, or take (-1) those that are free."""
-        device_change_all(self.search, kind, pairs, begin, end, sign)
+        device_change(self.search, kind, pairs, begin, end, sign)
         self.total = self.state.free
 
     @compiled
