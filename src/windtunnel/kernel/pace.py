@@ -266,8 +266,8 @@ class Pace:
         count: cython.longlong = 0
         if self._uplinks.is_stale:
             self._uplinks.fill()
-            for at in range(self._uplinks.num_changed):
-                self.touch(self._uplinks.changed[at])
+            for at in range(self._uplinks.changed.count):
+                self.touch(self._uplinks.changed.job[at])
         for at in range(self._num_listed):
             job = self.touched_jobs[at]
             if self._state[job] == PACE_TOUCHED:

@@ -93,16 +93,13 @@ class QuotaAccounts:
         self.held = Lines(cells, cell_of, priority, is_sorted=True, second=self.admitted)
 
     def twin(self) -> QuotaAccounts:
-        """Return accounts of the same queues and jobs, with a usage of their own."""
+        """Return accounts with a usage of their own, in which jobs are tried, not admitted."""
         twin: QuotaAccounts = QuotaAccounts.__new__(QuotaAccounts)
-        twin.queues, twin.flavors, twin.admissions = self.queues, self.flavors, self.admissions
+        twin.queues, twin.flavors, twin.cohort = self.queues, self.flavors, self.cohort
         twin.has, twin.nominal, twin.kept, twin.limit = (
             self.has, self.nominal, self.kept, self.limit,
         )  # fmt: skip
-        twin.lendable, twin.cohort, twin.weight = self.lendable, self.cohort, self.weight
-        twin.first_member, twin.member = self.first_member, self.member
-        twin.amount, twin.priority, twin.flavor_of = self.amount, self.priority, self.flavor_of
-        twin.held, twin.admitted = self.held, self.admitted
+        twin.amount, twin.flavor_of = self.amount, self.flavor_of
         twin.num_borrowing = self.num_borrowing
         twin.usage, twin.pool = numpy.array(self.usage), numpy.array(self.pool)
         return twin

@@ -11,6 +11,7 @@ from typing import Any
 import cython
 import numpy
 
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs, longer
 
@@ -28,15 +29,13 @@ class Uplinks:
         is_there: whether there are any.
         is_stale: somebody came or left since `fill`.
         rate: of each job.
-        num_changed: how many jobs' rates `fill` changed.
-        changed: who they are.
+        changed: the jobs whose rates `fill` changed.
     """
 
     is_there: cython.bint
     is_stale: cython.bint
     rate: cython.double[::1]
-    num_changed: cython.longlong
-    changed: cython.int[::1]
+    changed: JobList
 
     _traffic: cython.double
     _serial: cython.longlong
@@ -72,12 +71,12 @@ class Uplinks:
         self._jobs_on = numpy.zeros(len(capacity), dtype=numpy.int32)
         self._seen = numpy.zeros(len(capacity), dtype=numpy.int64)
         self.rate, self._fresh = numpy.ones(count), numpy.ones(count)
-        self.changed = numpy.zeros(count, dtype=numpy.int32)
+        self.changed = JobList()
         self._crossing = numpy.zeros(count, dtype=numpy.int32)
         self._place = numpy.zeros(count, dtype=numpy.int32)
         self._first = numpy.full(count, -1, dtype=numpy.int32)
         self._link = self._next = numpy.zeros(0, dtype=numpy.int32)
-        self._serial = self._num_crossing = self._crossings = self.num_changed = 0
+        self._serial = self._num_crossing = self._crossings = 0
         self._spare = -1
         self.is_stale = False
 
@@ -196,11 +195,10 @@ class Uplinks:
     @compiled
     def _note_changes(self) -> cython.void:
         self.is_stale = False
-        self.num_changed = 0
+        self.changed.count = 0
         for at in range(self._num_crossing):
             job = self._crossing[at]
             rate = self._fresh[job] if self._fresh[job] >= 0.0 else 1.0
             if rate != self.rate[job]:
                 self.rate[job] = rate
-                self.changed[self.num_changed] = job
-                self.num_changed += 1
+                self.changed.add(job)
