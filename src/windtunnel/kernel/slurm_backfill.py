@@ -121,7 +121,7 @@ class SlurmBackfill(SlurmLoop):
     @compiled
     def _note_limit(self, job: cython.int) -> cython.void:
         """Note which limit keeps a job from running, if one does."""
-        reason: cython.int = self.limits.admits_request(self.stays, job)
+        reason: cython.int = self.limits.admits_request(job)
         if reason:
             self.jobs.reason[job] = reason
 
@@ -179,7 +179,7 @@ class SlurmBackfill(SlurmLoop):
                 return
             self.when = max(self.when, start)
             if self.when > now:
-                reason = self.limits.admits_request(self.stays, job)
+                reason = self.limits.admits_request(job)
                 if reason:
                     self.jobs.reason[job] = reason
                     return
@@ -193,7 +193,7 @@ class SlurmBackfill(SlurmLoop):
                     later = 0
                 else:
                     self.choice.write(self.nodes, self.stays, job)
-                    reason = self.limits.admits_stay(self.stays, job)
+                    reason = self.limits.admits_stay(job)
                     if reason:
                         self.jobs.reason[job] = reason
                     else:
@@ -294,7 +294,8 @@ class SlurmBackfill(SlurmLoop):
             while at < self.running.count:
                 other = self.running.by_end[at]
                 at += 1
-                if self.victims.is_listed[other] or not self._is_on_candidates(other):
+                is_there = self.stays.is_on(other, self.choice.candidate)
+                if self.victims.is_listed[other] or not is_there:
                     continue
                 if first_end < 0:
                     first_end = (self.jobs.end[other] // BACKFILL_WINDOW + 1) * BACKFILL_WINDOW
@@ -316,13 +317,6 @@ class SlurmBackfill(SlurmLoop):
                     break
                 if self.jobs.end[self.running.by_end[at]] <= first_end + window:
                     break
-        return False
-
-    @compiled
-    def _is_on_candidates(self, job: cython.int) -> cython.bint:
-        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
-            if self.choice.candidate[self.stays.node[at]]:
-                return True
         return False
 
     @compiled

@@ -140,9 +140,9 @@ class SlurmJobs:
         self.start, self.end = table["start"], table["end"]
         self.noticed, self.is_ending = table["noticed"], table["is_ending"]
         self.is_preempting, self.preempts_since = table["is_preempting"], table["preempts_since"]
-        self.first_part, self.parts = _lists(parts)
-        self.first_meter, self.meters = _lists(meters)
-        self.passed = _lists(passed)[1]
+        self.first_part, self.parts = joined_lists(parts)
+        self.first_meter, self.meters = joined_lists(meters)
+        self.passed = joined_lists(passed)[1]
 
     @compiled
     def is_metered(self, job: cython.int) -> cython.bint:
@@ -150,7 +150,7 @@ class SlurmJobs:
         return self.first_meter[job] < self.first_meter[job + 1]
 
 
-def _lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
+def joined_lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Return where each list begins, and at last where all end, and all one after another."""
     first = numpy.cumsum([0, *(len(items) for items in lists)]).astype(numpy.int32)
     joined = numpy.array([item for items in lists for item in items] or [0], dtype=numpy.int32)

@@ -1,4 +1,4 @@
-"""`SlurmLimits`: the limits of QOS and associations, as meters that running jobs turn.
+"""`SlurmLimits`: the limits of QOS and associations, as meters that running jobs turn; licences.
 
 A meter is whatever has a limit of its own: a QOS, a QOS for one user or account, an association.
 Each job has its list of meters, in the order in which slurmctld looks at them. It counts on all of
@@ -13,7 +13,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.slurm_jobs import SLURM_FIRST_LIMIT, SlurmJobs
+from windtunnel.kernel.slurm_jobs import SLURM_FIRST_LIMIT, SlurmJobs, joined_lists
 from windtunnel.kernel.slurm_nodes import SlurmStays
 
 #: What a meter measures: processors, memory (MB), nodes, GPUs, which are TRES, and jobs; then the
@@ -35,7 +35,7 @@ class SlurmLimits:
     """Limits and what is used of them.
 
     Args:
-        jobs: whose they are.
+        jobs, stays: whose they are, and what those have.
         limit: Int array (meters, 13), -1 = none; columns as the METER constants.
         kind: of each meter, the row of reasons that it gives.
         nodes: how many there are.
@@ -47,6 +47,7 @@ class SlurmLimits:
     """
 
     jobs: SlurmJobs
+    stays: SlurmStays
     meters: cython.int
     nodes: cython.int
     limit: cython.longlong[::1]
@@ -57,9 +58,12 @@ class SlurmLimits:
     safe: cython.bint
     want: cython.longlong[::1]
 
-    def __init__(self, jobs: SlurmJobs, limit: Any, kind: Any, nodes: int, *, safe: bool) -> None:
+    def __init__(
+        self, jobs: SlurmJobs, stays: SlurmStays, limit: Any, kind: Any, nodes: int, *, safe: bool
+    ) -> None:
         limits = numpy.array(limit, dtype=numpy.int64).reshape(-1, 13)
-        self.jobs, self.meters, self.nodes, self.safe = jobs, len(limits), nodes, safe
+        self.jobs, self.stays = jobs, stays
+        self.meters, self.nodes, self.safe = len(limits), nodes, safe
         counting = limits[:, 2] >= 0
         rows = numpy.where(counting, numpy.cumsum(counting) - 1, -1)
         self.limit = numpy.append(limits.reshape(-1), 0)
@@ -100,15 +104,15 @@ class SlurmLimits:
         return SLURM_FIRST_LIMIT + self.kind[meter] * METER_COLUMNS + column
 
     @compiled
-    def admits_stay(self, stays: SlurmStays, job: cython.int) -> cython.int:
+    def admits_stay(self, job: cython.int) -> cython.int:
         """Return why a job may not have what was written as its stay, 0 if it may."""
         if not self.jobs.is_metered(job):
             return 0
-        self._ask(stays, job)
-        return self._compare(stays, job, True)
+        self._ask(job)
+        return self._compare(job, True)
 
     @compiled
-    def admits_request(self, stays: SlurmStays, job: cython.int) -> cython.int:
+    def admits_request(self, job: cython.int) -> cython.int:
         """Return why a job may not have what it asked for, 0 if it may; wherever it might run."""
         if not self.jobs.is_metered(job):
             return 0
@@ -119,18 +123,18 @@ class SlurmLimits:
             self.jobs.gpus[job], self.jobs.node_gpus[job] * self.jobs.min_nodes[job]
         )
         self._want_seconds(job)
-        return self._compare(stays, job, False)
+        return self._compare(job, False)
 
     @compiled
-    def refuses_anywhere(self, stays: SlurmStays, job: cython.int) -> cython.int:
+    def refuses_anywhere(self, job: cython.int) -> cython.int:
         """Return why a job may run on no nodes at all, 0 if that depends on them."""
-        reason: cython.int = self.admits_request(stays, job)
+        reason: cython.int = self.admits_request(job)
         if reason and (reason - SLURM_FIRST_LIMIT) % METER_COLUMNS == METER_NODES:
             return 0
         return reason
 
     @compiled
-    def _compare(self, stays: SlurmStays, job: cython.int, is_placed: cython.bint) -> cython.int:
+    def _compare(self, job: cython.int, is_placed: cython.bint) -> cython.int:
         """Return which of a job's meters has too little left for what is wanted, 0 if none has."""
         for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
@@ -139,7 +143,7 @@ class SlurmLimits:
             if reason:
                 return reason
             if is_placed and self.limit[cell + METER_NODES] >= 0:
-                self.want[METER_NODES] = self._new_nodes(meter, stays, job)
+                self.want[METER_NODES] = self._new_nodes(meter, job)
             for column in range(METER_JOBS):
                 if not self._holds(at, column):
                     continue
@@ -175,15 +179,15 @@ class SlurmLimits:
         return self.used[cell + METER_RUN_SECONDS + tres] + self.want[METER_RUN_SECONDS + tres]
 
     @compiled
-    def _ask(self, stays: SlurmStays, job: cython.int) -> cython.void:
+    def _ask(self, job: cython.int) -> cython.void:
         """Sum up what a job's stay has."""
         for column in range(METER_COLUMNS):
             self.want[column] = 0
-        for at in range(stays.first[job], stays.first[job] + stays.length[job]):
-            self.want[METER_CPUS] += stays.cpus[at]
-            self.want[METER_MEMORY] += stays.memory[at]
-            self.want[METER_GPUS] += stays.gpus[at]
-        self.want[METER_NODES] = stays.length[job]
+        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
+            self.want[METER_CPUS] += self.stays.cpus[at]
+            self.want[METER_MEMORY] += self.stays.memory[at]
+            self.want[METER_GPUS] += self.stays.gpus[at]
+        self.want[METER_NODES] = self.stays.length[job]
         self._want_seconds(job)
 
     @compiled
@@ -194,12 +198,12 @@ class SlurmLimits:
             self.want[METER_RUN_SECONDS + tres] = self.want[tres] * self.jobs.limit[job]
 
     @compiled
-    def _new_nodes(self, meter: cython.int, stays: SlurmStays, job: cython.int) -> cython.int:
+    def _new_nodes(self, meter: cython.int, job: cython.int) -> cython.int:
         """Return on how many nodes of a job's stay nobody of a meter is yet."""
         new: cython.int = 0
         row: cython.longlong = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes
-        for at in range(stays.first[job], stays.first[job] + stays.length[job]):
-            if self.node_users[row + stays.node[at]] == 0:
+        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
+            if self.node_users[row + self.stays.node[at]] == 0:
                 new += 1
         return new
 
@@ -214,18 +218,20 @@ class SlurmLimits:
                 marks[node] = self.node_users[row + node] > 0
 
     @compiled
-    def turn(self, stays: SlurmStays, job: cython.int, sign: cython.int) -> cython.void:
+    def turn(self, job: cython.int, sign: cython.int) -> cython.void:
         """Count a job's stay (1), or no longer (-1)."""
         if not self.jobs.is_metered(job):
             return
-        self._ask(stays, job)
+        self._ask(job)
         for at in range(self.jobs.first_meter[job], self.jobs.first_meter[job + 1]):
             meter = self.jobs.meters[at]
             if self.node_row[meter] >= 0:
                 row = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes
                 self.want[METER_NODES] = 0
-                for place in range(stays.first[job], stays.first[job] + stays.length[job]):
-                    cell = row + stays.node[place]
+                for place in range(
+                    self.stays.first[job], self.stays.first[job] + self.stays.length[job]
+                ):
+                    cell = row + self.stays.node[place]
                     if sign > 0 and self.node_users[cell] == 0:
                         self.want[METER_NODES] += 1
                     self.node_users[cell] += sign
@@ -241,3 +247,48 @@ class SlurmLimits:
     def run_on(self, meter: int, tres: int, seconds: int) -> None:
         """Say that jobs of a meter that run may use so many seconds of a TRES less than before."""
         self.used[meter * METER_COLUMNS + METER_RUN_SECONDS + tres] -= seconds
+
+
+@cython.final
+@cython.cclass
+class SlurmLicenses:
+    """Licences: nothing is reserved, so whoever comes while there are enough has them.
+
+    Args:
+        total: how many there are, of each kind.
+        asked: by job: (kind, how many) of each kind it needs.
+
+    Attributes:
+        held: how many the running jobs hold, of each kind.
+    """
+
+    total: cython.longlong[::1]
+    held: cython.longlong[::1]
+    first: cython.int[::1]
+    kind: cython.int[::1]
+    amount: cython.longlong[::1]
+
+    def __init__(self, total: list[int], asked: Any) -> None:
+        self.total = numpy.array([*total, 0], dtype=numpy.int64)
+        self.first, self.kind = joined_lists([[kind for kind, _ in of] for of in asked])
+        amounts = [amount for of in asked for _, amount in of]
+        self.amount = numpy.array([*amounts, 0], dtype=numpy.int64)
+        self.clear()
+
+    def clear(self) -> None:
+        """Let nobody hold any."""
+        self.held = numpy.zeros(len(self.total), dtype=numpy.int64)
+
+    @compiled
+    def are_short(self, job: cython.int) -> cython.bint:
+        """Return whether there are too few left for a job."""
+        for at in range(self.first[job], self.first[job + 1]):
+            if self.held[self.kind[at]] + self.amount[at] > self.total[self.kind[at]]:
+                return True
+        return False
+
+    @compiled
+    def turn(self, job: cython.int, sign: cython.int) -> cython.void:
+        """Let a job hold what it needs (1), or no longer (-1)."""
+        for at in range(self.first[job], self.first[job + 1]):
+            self.held[self.kind[at]] += sign * self.amount[at]

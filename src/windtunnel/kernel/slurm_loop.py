@@ -69,7 +69,7 @@ class SlurmLoop:
         if not self.victims.pick(job, part) or self.victims.chosen.count == 0:
             return
         self.choice.write(self.nodes, self.stays, job)
-        if self.limits.admits_stay(self.stays, job):
+        if self.limits.admits_stay(job):
             return
         self.jobs.is_preempting[job] = True
         if since >= 0 and since > now - self.victims.patience:

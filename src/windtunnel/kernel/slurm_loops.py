@@ -16,8 +16,7 @@ from windtunnel.kernel.slurm_backfill import SlurmBackfill
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import SLURM_OVER, SlurmJobs
-from windtunnel.kernel.slurm_licenses import SlurmLicenses
-from windtunnel.kernel.slurm_limits import SlurmLimits
+from windtunnel.kernel.slurm_limits import SlurmLicenses, SlurmLimits
 from windtunnel.kernel.slurm_loop import SlurmLoop
 from windtunnel.kernel.slurm_main import SlurmMain
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
@@ -61,7 +60,7 @@ class SlurmLoops:
         self.nodes, self.jobs, self.stays = victims.nodes, victims.jobs, victims.stays
         self.choice, self.limits = victims.choice, limits
         self.queue = SlurmQueue(victims, site["part_tier"])
-        self.running = SlurmRunning(self.nodes, self.stays, limits, licenses, site["array_limit"])
+        self.running = SlurmRunning(self.nodes, limits, licenses, site["array_limit"])
         self.candidates = SlurmCandidates(self.nodes, self.choice, site)
         self.main = SlurmMain(settings, self.queue, self.running, self.candidates)
         self.backfill = SlurmBackfill(settings, self.queue, self.running, self.candidates)

@@ -114,12 +114,12 @@ class SlurmMain(SlurmLoop):
             return
         reason = self._place_now(job, part, now)
         if reason == 0:
-            limited = self.limits.admits_stay(self.stays, job)
+            limited = self.limits.admits_stay(job)
             if limited == 0:
                 self.start(job, part, now)
                 return
         else:
-            limited = self.limits.admits_request(self.stays, job)
+            limited = self.limits.admits_request(job)
         if limited:
             self.jobs.reason[job] = limited
             if self.limits_stop:

@@ -100,9 +100,6 @@ class SlurmNodes:
 class SlurmStays:
     """What each job has, or had last, of which nodes.
 
-    Args:
-        jobs: how many there are.
-
     Attributes:
         first, length: where a job's nodes stand in the columns, and how many they are.
         node, cpus, memory, gpus: a row for each node of a job.
@@ -160,6 +157,14 @@ class SlurmStays:
         self.gpus[self.count] = gpus
         self.count += 1
         self.length[job] += 1
+
+    @compiled
+    def is_on(self, job: cython.int, marks: cython.schar[::1]) -> cython.bint:
+        """Return whether a job has, or had last, any of the nodes that are marked."""
+        for at in range(self.first[job], self.first[job] + self.length[job]):
+            if marks[self.node[at]]:
+                return True
+        return False
 
     def put(self, job: int, rows: Any) -> None:
         """Say what a job has: (node, cpus, memory in MB, GPUs) rows."""

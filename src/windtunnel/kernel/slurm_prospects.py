@@ -27,9 +27,6 @@ FOREVER = cython.declare(cython.longlong, 1 << 62)
 class SlurmProspects:
     """Who of a cycle's queue could still begin in it.
 
-    Args:
-        queue, running, candidates: parts of `SlurmLoops`.
-
     Attributes:
         reserved: from when on each node is reserved, s.
         last: the last entry of the queue that could begin.
@@ -85,7 +82,7 @@ class SlurmProspects:
             return False
         if self.limits.admits(job):
             return False
-        return self.limits.refuses_anywhere(self.running.stays, job) == 0
+        return self.limits.refuses_anywhere(job) == 0
 
     @compiled
     def _has_nodes(self, job: cython.int, part: cython.int, end: cython.longlong) -> cython.bint:

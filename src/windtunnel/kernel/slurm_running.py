@@ -7,8 +7,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_jobs import SLURM_OVER, SLURM_RUNNING, SlurmJobs
-from windtunnel.kernel.slurm_licenses import SlurmLicenses
-from windtunnel.kernel.slurm_limits import SlurmLimits
+from windtunnel.kernel.slurm_limits import SlurmLicenses, SlurmLimits
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
 
 
@@ -18,7 +17,7 @@ class SlurmRunning:
     """Who runs, and what that takes of nodes, limits, licences and arrays.
 
     Args:
-        nodes, stays, limits, licenses: parts of `SlurmLoops`.
+        nodes, limits, licenses: parts of `SlurmLoops`.
         array_limit: by array: how many of its tasks may run at once; 0 = any number.
 
     Attributes:
@@ -39,13 +38,12 @@ class SlurmRunning:
     def __init__(
         self,
         nodes: SlurmNodes,
-        stays: SlurmStays,
         limits: SlurmLimits,
         licenses: SlurmLicenses,
         array_limit: list[int],
     ) -> None:
-        self.nodes, self.stays, self.limits, self.licenses = nodes, stays, limits, licenses
-        self.jobs = limits.jobs
+        self.nodes, self.limits, self.licenses = nodes, limits, licenses
+        self.jobs, self.stays = limits.jobs, limits.stays
         self.by_end = numpy.zeros(max(self.jobs.count, 1), dtype=numpy.int32)
         self.array_limit = numpy.array([*array_limit, 0], dtype=numpy.int32)
         self.clear()
@@ -66,7 +64,7 @@ class SlurmRunning:
         self.jobs.noticed[job] = self.jobs.is_ending[job] = False
         self.jobs.preempts_since[job] = -1
         self.nodes.turn(self.stays, job, 1)
-        self.limits.turn(self.stays, job, 1)
+        self.limits.turn(job, 1)
         self.licenses.turn(job, 1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] += 1
@@ -110,7 +108,7 @@ class SlurmRunning:
         self._drop(job)
         self.jobs.status[job] = SLURM_OVER
         self.nodes.turn(self.stays, job, -1)
-        self.limits.turn(self.stays, job, -1)
+        self.limits.turn(job, -1)
         self.licenses.turn(job, -1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] -= 1

@@ -190,7 +190,7 @@ class SlurmVictims:
             self._to_front(last)
         self.chosen.count = 0
         for at in range(last + 1):
-            if self._is_on_chosen(self.listed[at]):
+            if self.stays.is_on(self.listed[at], self.choice.chosen):
                 self.chosen.add(self.listed[at])
         return True
 
@@ -201,10 +201,3 @@ class SlurmVictims:
             self.listed[last] = self.listed[last - 1]
             last -= 1
         self.listed[0] = job
-
-    @compiled
-    def _is_on_chosen(self, job: cython.int) -> cython.bint:
-        for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
-            if self.choice.chosen[self.stays.node[at]]:
-                return True
-        return False

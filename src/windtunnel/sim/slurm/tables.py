@@ -233,8 +233,10 @@ class SlurmTables:
                 "switches": self._switches(),
             },
         )
+        self.stays = kernel.SlurmStays(len(self.requests))
+        meters, safe = self.meters, "safe" in site.settings.enforce
         self.limits = kernel.SlurmLimits(
-            jobs, self.meters.limits, self.meters.kinds, count, safe="safe" in site.settings.enforce
+            jobs, self.stays, meters.limits, meters.kinds, count, safe=safe
         )
         settings = self.settings | {
             "assoc_limit_stop": "assoc_limit_stop" in site.settings.scheduler,
@@ -250,7 +252,6 @@ class SlurmTables:
             "array_limit": [least.get(name, 0) for name in self.arrays],
             **self.hold_tables(site.reservations),
         }
-        self.stays = kernel.SlurmStays(len(self.requests))
         total = site.settings.licenses
         number = {name: at for at, name in enumerate(total)}
         licenses = kernel.SlurmLicenses(
