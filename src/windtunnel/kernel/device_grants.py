@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 
 from windtunnel.kernel.bits import bit_at, count_bits, lowest_bit, without_lowest
-from windtunnel.kernel.device_kinds import DEVICE_MILLI
+from windtunnel.kernel.device_cluster import DEVICE_MILLI
 from windtunnel.kernel.device_picks import device_copy_left, device_for
 from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM
 from windtunnel.kernel.device_search import DeviceSearch

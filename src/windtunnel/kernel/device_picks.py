@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 
-from windtunnel.kernel.device_kinds import DEVICE_MILLI
+from windtunnel.kernel.device_cluster import DEVICE_MILLI
 from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM, DeviceScoring
 from windtunnel.kernel.device_search import DeviceSearch
 from windtunnel.kernel.device_state import DeviceState

@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 
-from windtunnel.kernel.device_kinds import DEVICE_MILLI
+from windtunnel.kernel.device_cluster import DEVICE_MILLI
 from windtunnel.kernel.device_picks import (
     device_copy_left,
     device_fragments,

@@ -8,8 +8,7 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.device_cluster import DeviceCluster
-from windtunnel.kernel.device_kinds import DeviceKinds
+from windtunnel.kernel.device_cluster import DeviceCluster, DeviceKinds
 from windtunnel.kernel.draws import MIX_MASK, mixed
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.node_sets import NodeSets

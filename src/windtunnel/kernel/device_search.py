@@ -6,7 +6,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.bits import lowest_bit
-from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_cluster import DEVICE_MILLI, DeviceKinds
 from windtunnel.kernel.device_scoring import DeviceScoring
 from windtunnel.kernel.device_state import BUCKET_SHIFT, SET_LEVELS, SET_WITH_GPUS, DeviceState
 from windtunnel.kernel.free_holds import Holds
@@ -23,12 +23,6 @@ class DeviceSearch:
     """What is free, who asks for what, how nodes are scored, and the best node seen so far.
 
     A search looks at the nodes in ``state.within``.
-
-    Args:
-        state: what is free.
-        scoring: the placement.
-        kinds: the kinds of jobs.
-        place: where (node, grant) pairs are written.
 
     Attributes:
         sight: all nodes that may be used: not withheld, or shown, (words,).

@@ -12,8 +12,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.bits import bit_at, lowest_bit
-from windtunnel.kernel.device_cluster import DEVICE_UNLIMITED, DeviceCluster
-from windtunnel.kernel.device_kinds import DEVICE_MILLI
+from windtunnel.kernel.device_cluster import DEVICE_MILLI, DEVICE_UNLIMITED, DeviceCluster
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.rows import Rows
 

@@ -12,7 +12,7 @@ import numpy
 
 from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.device_best import device_best
-from windtunnel.kernel.device_cluster import DeviceCluster
+from windtunnel.kernel.device_cluster import DEVICE_MILLI, DeviceCluster, DeviceKinds
 from windtunnel.kernel.device_gangs import (
     device_put,
     device_put_by_racks,
@@ -26,7 +26,6 @@ from windtunnel.kernel.device_grants import (
     device_footprint,
     device_tasks_of,
 )
-from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
 from windtunnel.kernel.device_scoring import (
     BY_ASKED,
     BY_GPU_CLUSTERING,
