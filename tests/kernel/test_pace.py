@@ -121,7 +121,7 @@ def test_rates_are_those_of_the_reference(seed: int) -> None:
             elif len(problem.rows):
                 where = where_of(rng, problem)
                 reference.enter(job, where)
-                pace.put(job, [node for node, _ in where], [grant for _, grant in where])
+                pace.put(job, kernel.pairs_of(where))
                 running[job] = 1.0
         rates = pace.settle()
         assert [job for job, _ in rates] == sorted(job for job, _ in rates)
@@ -138,7 +138,7 @@ def simple(num: int, gpus: float = 1.0) -> dict[str, Any]:
 def test_nothing_slows_anybody_on_a_pool_or_without_a_model() -> None:
     problem = build(as_jobs(simple(2)), parse_cluster("1x4"), as_pool=True)
     pace = kernel.Pace(None, problem)
-    pace.put(0, [0], [1])
+    pace.put(0, kernel.pairs_of([(0, 1)]))
     assert pace.settle() == []
     pace.drop(0)
 
@@ -147,14 +147,15 @@ def test_a_job_that_left_and_came_again_is_listed_once() -> None:
     cluster = parse_cluster("2x4")
     problem = build(as_jobs(simple(2, 2.0)), cluster, as_pool=False)
     pace = kernel.Pace(Neighbours(wt.Slowdown(spread=0.5), problem, cluster), problem)
-    pace.put(1, [0, 1], [1, 1])
-    pace.put(0, [0, 1], [1, 1])
+    both = kernel.pairs_of([(0, 1), (1, 1)])
+    pace.put(1, both)
+    pace.put(0, both)
     pace.drop(0)
     assert pace.settle() == [(1, 0.5)]
-    pace.put(0, [0, 1], [1, 1])
+    pace.put(0, both)
     pace.drop(0)
-    pace.put(0, [0, 1], [1, 1])
+    pace.put(0, both)
     assert pace.settle() == [(0, 0.5)]
     pace.drop(0)
-    pace.put(0, [0], [2])
+    pace.put(0, kernel.pairs_of([(0, 2)]))
     assert pace.settle() == []  # at rate 1, as every stay begins

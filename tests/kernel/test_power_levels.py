@@ -131,8 +131,7 @@ class Both:
         if beside >= 0:
             self.mate[job], self.mate[beside] = beside, job
         floor = 0 if beside >= 0 else self.floor(job)
-        nodes, grants = zip(*where, strict=True)
-        assert self.power.put(job, nodes, grants, beside) == floor
+        assert self.power.put(job, kernel.pairs_of(where), beside) == floor
 
     def floor(self, job: int) -> int:
         return int(self.watts.floor(job, self.where[job]))
@@ -149,7 +148,7 @@ class Both:
     def check(self) -> None:
         """Choose with the budgets that matter, between the least and the most that all draw."""
         leads = self.leads()
-        assert self.power.sum_of_floors() == sum(map(self.floor, leads))
+        assert self.power.floor_sum == sum(map(self.floor, leads))
         options = [self.options(job) for job in leads]
         least = sum(min(one.draw for one in some) for some in options)
         most = sum(max(one.draw for one in some) for some in options)
@@ -205,4 +204,4 @@ def test_waiting_jobs_have_the_reference_s_least_floors(seed: int, limits: str) 
         assert both.power.floor_of_waiting(job) == both.watts.least_floor(job)
     for _ in range(20):
         both.change()
-    assert both.power.sum_of_floors() == sum(map(both.floor, both.leads()))
+    assert both.power.floor_sum == sum(map(both.floor, both.leads()))

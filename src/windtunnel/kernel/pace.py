@@ -475,11 +475,8 @@ class Pace:
 
     # From Python, for tests and to look into a run.
 
-    def put(self, job: int, nodes: Any, grants: Any) -> None:
+    def put(self, job: int, pairs: Pairs) -> None:
         """`enter` a job."""
-        pairs = Pairs()
-        for node, grant in zip(nodes, grants, strict=True):
-            pairs.add(node, grant)
         self.enter(job, pairs, 0, pairs.count)
 
     def drop(self, job: int) -> None:

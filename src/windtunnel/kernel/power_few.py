@@ -22,8 +22,6 @@ class PowerFew:
     """The choice for a few jobs.
 
     Args:
-        choices: their tables of options.
-        groups: the running jobs.
         most: how many jobs there may be.
 
     Attributes:

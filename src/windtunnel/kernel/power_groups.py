@@ -15,10 +15,6 @@ from windtunnel.kernel.power_choices import PowerChoices
 class PowerGroups:
     """A list of running jobs for each table of options.
 
-    Args:
-        choices: the tables.
-        jobs: how many jobs the run has.
-
     Attributes:
         table_of: table of each running job; -1 = it does not run.
         stamp: rises with the order of start, by which the lists are.

@@ -45,7 +45,7 @@ class PowerLevels:
 
     choices: PowerChoices
     floor: cython.longlong[::1]
-    floor_sum: cython.longlong
+    floor_sum = cython.declare(cython.longlong, visibility="readonly")
     level: cython.int[::1]
     changed: JobList
     mate: cython.int[::1]
@@ -298,11 +298,8 @@ class PowerLevels:
 
     # From Python, for tests and to look into a run.
 
-    def put(self, job: int, nodes: Any, grants: Any, beside: int = -1) -> int:
+    def put(self, job: int, pairs: Pairs, beside: int = -1) -> int:
         """`enter` a job, beside another where one is named; return its floor."""
-        pairs = Pairs()
-        for node, grant in zip(nodes, grants, strict=True):
-            pairs.add(node, grant)
         if beside >= 0:
             self.mate[job], self.mate[beside] = beside, job
         self.enter(job, pairs, 0, pairs.count)
@@ -325,7 +322,3 @@ class PowerLevels:
     def floor_of_waiting(self, job: int) -> int:
         """Return the least that a waiting job could add on any of the cluster's GPU types."""
         return int(self.choices.least[job])
-
-    def sum_of_floors(self) -> int:
-        """``floor_sum``."""
-        return int(self.floor_sum)

@@ -28,11 +28,6 @@ POWER_BLOCK = cython.declare(cython.int, 16)
 class PowerSteps:
     """The steps that the running jobs have taken.
 
-    Args:
-        choices: their tables of options.
-        groups: the running jobs.
-        jobs: how many jobs the run has.
-
     Attributes:
         stage: steps that each job has taken: its place on its table's hull.
         moved: jobs whose stage has changed since somebody last emptied it.

@@ -20,10 +20,6 @@ class QuotaProspects:
     Of those that rank lower fewer give way, so that it is as much for them at most, until others
     may give way, or less is used. ``stamp`` rises then.
 
-    Args:
-        quotas: what is used of them.
-        in_turn: who gives way.
-
     Attributes:
         known: for whom it was found, of each queue.
         most: millionths of GPUs of each flavor, by account.

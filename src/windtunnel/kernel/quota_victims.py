@@ -29,8 +29,6 @@ class QuotaVictims:
     """Finds who gives way.
 
     Args:
-        admission: whether jobs may start.
-        accounts: the books.
         order: the quotas (`windtunnel.sim.cohort_order.CohortOrder`).
 
     Attributes:
