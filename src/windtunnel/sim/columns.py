@@ -31,7 +31,11 @@ def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers"
     Text that reads as numbers throughout counts as numbers: further columns of a CSV file are kept
     as text (`windtunnel.traces.native`).
 
-    ``where`` asks, and expects ``what``, as the message says.
+    Args:
+        table: a jobs table that has the column.
+        name: the column.
+        where: who asks, for the message.
+        what: what is expected, for the message.
 
     Raises:
         SpecError: the column holds something else; names the first row of text that is no number.
@@ -51,7 +55,13 @@ def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers"
 
 
 def with_numbers(table: pa.Table, name: str, values: np.ndarray) -> pa.Table:
-    """Return a table with other numbers in a column that it has, float64, NaN as null."""
+    """Return a table with other numbers in a column that it has, float64, NaN as null.
+
+    Args:
+        table: a jobs table that has the column.
+        name: the column.
+        values: Float array (rows,).
+    """
     at = table.column_names.index(name)
     field = table.schema.field(at).with_type(pa.float64())
     return table.set_column(at, field, pa.array(values, pa.float64(), from_pandas=True))

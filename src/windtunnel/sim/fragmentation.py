@@ -119,7 +119,11 @@ def node_causes(
 ) -> list[int]:
     """Return a node's free GPU milli by what becomes of it, times tasks of the target workload.
 
-    ``devices`` and ``cores``: free thousandths of each GPU, and of its cores.
+    Args:
+        node: the node.
+        devices: free thousandths of each of its GPUs.
+        cores: free thousandths of its cores.
+        workload: the target workload.
 
     Returns:
         One number a cause, in the order of `CAUSES`; they sum up to free milli x ``total``.

@@ -216,7 +216,13 @@ def _slowdown(outcome: Flown, gpu_time: float, of: np.ndarray) -> dict[str, floa
 
 
 def _counted(values: np.ndarray, outcome: Flown, of: np.ndarray) -> np.ndarray:
-    """Return the values of some jobs as often as each job counts in averages."""
+    """Return the values of some jobs as often as each job counts in averages.
+
+    Args:
+        values: one for each of these jobs.
+        outcome: the run.
+        of: Bool array (n,), which jobs they are.
+    """
     if outcome.settings.get("compat") != "pai":
         return values
     tasks = np.asarray(outcome.jobs["num_tasks"].to_numpy(), dtype=np.int64)
@@ -327,6 +333,9 @@ def distribution(values: np.ndarray, name: str) -> dict[str, float | None]:
 def size_classes(num_gpus: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return each job's size class and the classes' labels in order of size.
 
+    Args:
+        num_gpus: Float array of shape (n,), GPUs.
+
     Returns:
         Int array of shape (n,) of indices into the labels (``"<1"``, ``"1"``, ``"2"``, ``"3-4"``,
         ``"5-8"`` ...), which cover all classes, empty ones included; 0 GPUs are labelled ``"CPU"``,
@@ -364,6 +373,9 @@ def named_groups(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
     """Return each job's group by a column of text, and the names of the groups, in order.
 
     Jobs without a name are together under `NONE`.
+
+    Returns:
+        Int array (n,) of indices into the names.
     """
     names = column.fill_null(NONE).combine_chunks().dictionary_encode()
     if isinstance(names, pa.ChunkedArray):
@@ -381,7 +393,10 @@ def members_of(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the label and the members of each group that has any, in order of the labels.
 
-    ``rows``: the jobs that count, ascending.
+    Args:
+        codes: Int array (n,), each job's index into the labels.
+        labels: of the groups.
+        rows: Int array (k,), ascending: the jobs that count.
     """
     order = rows[np.argsort(codes[rows], kind="stable")]
     bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))

@@ -52,6 +52,9 @@ class Outcome(Flown):
         `windtunnel.sim.observe.goodput.summary`: goodput, ETTR and MTTF of a run with failures;
         and the metrics of one's own that the run was asked for.
 
+        Args:
+            more: further metrics of one's own: functions of an outcome, or their names.
+
         Raises:
             SpecError: there is no such metric, or it returned no number.
         """

@@ -45,6 +45,11 @@ def held_over_time(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return what is held from when to when: jobs that share GPUs hold equal parts of them.
 
+    Args:
+        outcome: the run.
+        stay: Int array (e,), the stay of each entry.
+        gpus: Float array (e,), the GPUs that the stay is on.
+
     Returns:
         Entry, start and end (s; NaN where it goes on at the horizon) and GPUs, shapes (p,).
     """

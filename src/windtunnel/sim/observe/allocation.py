@@ -55,7 +55,11 @@ def allocation_by_type(outcome: Flown) -> pa.Table:
 
 
 def allocation(outcome: Flown, by: str = "vc") -> pa.Table:
-    """Return GPUs in use over time by group of jobs: ``size``, or a column of text (``vc`` ...).
+    """Return GPUs in use by group of jobs over time.
+
+    Args:
+        outcome: the run.
+        by: ``size``, or a column of text: ``vc``, ``user``, ``workload`` ...
 
     Returns:
         A row a group and instant at which its value changes, groups in order: the column named as
@@ -85,7 +89,9 @@ def allocation(outcome: Flown, by: str = "vc") -> pa.Table:
 def queue(outcome: Flown, by: str) -> pa.Table:
     """Return what waits over time by group of jobs, as `windtunnel.sim.timeline.queue` does.
 
-    ``by``: ``size``, or a column of text: ``vc``, ``user``, ``workload`` ...
+    Args:
+        outcome: the run.
+        by: ``size``, or a column of text: ``vc``, ``user``, ``workload`` ...
 
     Returns:
         A row a group and instant at which a value changes, groups in order: the column named as
@@ -108,7 +114,12 @@ def _held_over_time(
 ) -> tuple[np.ndarray, ...]:
     """Return group, time and GPUs in use of each step; every group has one at the first submission.
 
-    ``stay``, ``code`` and ``gpus``: the stay, the group and the GPUs of each entry, shapes (e,).
+    Args:
+        outcome: the run.
+        stay: Int array (e,), the stay of each entry.
+        code: Int array (e,), its group.
+        gpus: Float array (e,), GPUs it holds.
+        groups: number of groups.
     """
     entry, start, end, gpus = held_over_time(outcome, stay, gpus)
     code = code[entry]

@@ -64,7 +64,10 @@ def seconds_by_cause(of: Sequence[Piece]) -> dict[tuple[str, str | None], float]
 
 
 def causes(decisions: pa.Table) -> pa.Table:
-    """Return how long each job waited for what, by `windtunnel.sim.observe.decisions.decisions`.
+    """Return how long each job waited for what.
+
+    Args:
+        decisions: `windtunnel.sim.observe.decisions.decisions`.
 
     Returns:
         Columns ``row``, ``verdict``, ``limit``, ``seconds``; those of a job add up to all the time

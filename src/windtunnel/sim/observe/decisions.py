@@ -54,6 +54,9 @@ GROUP = 1 << 18
 class DecisionRows:
     """The decisions of a run, in order of time.
 
+    Args:
+        outcome: of a run that was recorded.
+
     Raises:
         SpecError: it was not.
     """

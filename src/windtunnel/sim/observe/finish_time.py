@@ -141,7 +141,12 @@ def _excess(
 ) -> np.ndarray:
     """Return the integral of max(1, s m(t) / N) - 1 over spans of jobs.
 
-    Spans of jobs with GPUs do not start before the curve of times and competitors does.
+    Args:
+        outcome: the run.
+        curve: times and numbers of competitors from then on.
+        rows: Int array (k,), the job of each span.
+        start: Float array (k,), s; not before the curve begins, where the job has GPUs.
+        end: Float array (k,), s.
 
     Returns:
         Float array (k,), s; exactly 0 where the equal part was never smaller than the job.

@@ -52,6 +52,10 @@ def own_workload(outcome: Flown, weigh: str = "tasks") -> TargetWorkload:
     node that may be used has so many, and a larger gang asks for whole such nodes, and a part of
     one.
 
+    Args:
+        outcome: the run.
+        weigh: what makes a task popular, one of `WEIGHTS`.
+
     Raises:
         SpecError: there are no jobs, none with GPU time where that weighs, or no such weight.
     """
@@ -147,7 +151,11 @@ def along(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the measure of a whole cluster over time.
 
-    ``first``: when the empty cluster is listed, s, at the latest.
+    Args:
+        cluster: the nodes.
+        states: all states of all nodes with GPUs.
+        workload: the tasks to be expected.
+        first: when the empty cluster is listed, s, at the latest.
 
     Returns:
         Float array (k,) of times, ascending, distinct; Int array (k,) of free milli from then on;
@@ -169,6 +177,11 @@ def along(
 
 def state_causes(states: NodeStates, gpu_type: str | None, workload: TargetWorkload) -> np.ndarray:
     """Return free milli by cause of each state, as `node_causes` does of one.
+
+    Args:
+        states: k states of nodes of one kind.
+        gpu_type: the type of their GPUs.
+        workload: the tasks to be expected.
 
     Returns:
         Int array (k, causes), times tasks of the target workload.

@@ -35,7 +35,12 @@ class _Task:
 
 
 def lacks(outcome: Flown, time: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Return what each of some jobs lacks at a time (s, ascending) at which GPUs enough are free.
+    """Return what each of some jobs lacks for which enough GPUs are free in all.
+
+    Args:
+        outcome: the run.
+        time: Float array (k,), s, ascending: when.
+        row: Int array (k,), whose row in the jobs table.
 
     Returns:
         Int8 array (k,), places in `LIMITS`.

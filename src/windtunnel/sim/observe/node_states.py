@@ -51,8 +51,13 @@ def node_states(
 ) -> Iterator[NodeStates]:
     """Yield all states of all nodes with GPUs, batch by batch, kinds of nodes in order.
 
-    ``start`` and ``end`` are those of each stay, s, NaN where it goes on. Of ``cores`` a node that
-    does not say how many it has, has enough; no array has more numbers than ``batch``.
+    Args:
+        cluster: the nodes.
+        held: what stays held.
+        start: Float array (s,), when each stay began, s.
+        end: Float array (s,), when it ended; NaN where it goes on.
+        cores: whether cores count; a node that does not say how many it has, has enough.
+        batch: numbers in the largest array of one batch.
     """
     begun, ended = start[held.stay], end[held.stay]
     stopped = np.flatnonzero(~np.isnan(ended))
@@ -117,7 +122,13 @@ def _states(
 ) -> NodeStates:
     """Return the states of some nodes: each starts empty, then changes at every distinct time.
 
-    ``empty``: the nodes; ``time``: when they change, s, by (node, time).
+    Args:
+        kind: their kind.
+        nodes: what they are.
+        empty: Int array, the nodes.
+        time: Float array (k,), when they change, by (node, time).
+        change: the changes.
+        cores: whether cores count.
     """
     # A node's first event is the empty node itself; sums then run on from node to node, and what
     # the nodes before have added is taken off again.

@@ -43,6 +43,9 @@ _RESOURCES = {"gpu": "num_gpus", "cpu": "num_cpus", "mem": "mem_gib"}
 def jain(values: np.ndarray) -> float | None:
     """Return Jain's index of non-negative numbers; None where there are none, or all are 0.
 
+    Args:
+        values: Float array of shape (n,), any unit: the index does not depend on it.
+
     >>> jain(np.array([1.0, 1.0, 0.0, 0.0])), jain(np.array([]))
     (0.5, None)
     """
@@ -90,7 +93,11 @@ def summary(outcome: Flown) -> dict[str, float | None]:
 
 
 def shares(outcome: Flown, by: str = "vc") -> pa.Table:
-    """Return what each group of jobs held of the cluster: by ``vc``, ``user``, ``size`` ...
+    """Return what each group of jobs held of the cluster.
+
+    Args:
+        outcome: the run.
+        by: ``vc``, ``user``, or another column of text, or ``size``.
 
     Returns:
         A row a group that has jobs, in order: the column named as ``by`` (jobs without a name under

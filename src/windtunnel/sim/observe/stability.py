@@ -90,7 +90,11 @@ def window_notes(outcome: Flown) -> list[str]:
 
 
 def waiting_work(outcome: Flown, instants: np.ndarray) -> np.ndarray:
-    """Return the GPU time that waiting jobs have asked for at equally spaced instants, s.
+    """Return the GPU time that waiting jobs have asked for.
+
+    Args:
+        outcome: the run.
+        instants: Float array (k,), s, ascending, equally spaced.
 
     Returns:
         Float array (k,), GPU s.

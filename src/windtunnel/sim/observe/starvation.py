@@ -66,6 +66,12 @@ def smaller_after(values: np.ndarray) -> np.ndarray:
     Merges sorted blocks of twice the size in every round: as a block is merged, what stands right
     of the middle and is smaller goes before what stands left of it.
 
+    Args:
+        values: Int array of shape (n,), a permutation.
+
+    Returns:
+        Int array of shape (n,).
+
     >>> smaller_after(np.array([3, 1, 2, 0])).tolist()
     [3, 1, 1, 0]
     """
@@ -88,7 +94,11 @@ def smaller_after(values: np.ndarray) -> np.ndarray:
 
 
 def starvation(outcome: Flown, by: str = SIZE) -> pa.Table:
-    """Return the tails of waiting by group of jobs: ``size``, or a column of text (``vc`` ...).
+    """Return the tails of waiting by group of jobs.
+
+    Args:
+        outcome: the run.
+        by: ``size``, or a column of text: ``vc``, ``user``, ``workload`` ...
 
     Returns:
         A row a group that has submitted jobs, in order: the column named as ``by``; ``num_jobs``

@@ -53,6 +53,10 @@ PUBLISHED: dict[str, CesRule] = {
 class Ces:
     """The rule over time.
 
+    Args:
+        rule: its numbers.
+        total: nodes of the cluster.
+
     Attributes:
         active: nodes awake after the last step.
     """
@@ -71,7 +75,12 @@ class Ces:
         self._keep_until = self.steps + self.rule.keep
 
     def step(self, used: int, predicted: Sequence[float] | np.ndarray) -> int:
-        """Return how many nodes are awake from this step on; use of the next is predicted."""
+        """Return how many nodes are awake from this step on.
+
+        Args:
+            used: nodes in use in this step.
+            predicted: nodes expected in use in the next steps, at least one.
+        """
         rule, at = self.rule, self.steps
         self.steps += 1
         self._used.append(used)
@@ -135,6 +144,10 @@ def smape(predicted: np.ndarray, used: np.ndarray) -> float:
     """Return how far off a forecast is, in per cent: the mean of 200 |p - y| / (|p| + |y|).
 
     Steps at which both are 0 are right.
+
+    Args:
+        predicted: Float array (t,).
+        used: Float array (t,), what came of it.
 
     >>> smape(np.array([10.0, 0.0]), np.array([30.0, 0.0]))
     50.0

@@ -35,7 +35,12 @@ class Choice:
 
 
 def least(options: Sequence[Choice], limits: str) -> int:
-    """Return the place of the option that a job can always be put to, by how limits are chosen."""
+    """Return the place of the option that a job can always be put to.
+
+    Args:
+        options: a job's.
+        limits: ``uniform`` (the lowest limit) or ``optimised`` (the lowest draw, then fastest).
+    """
     if limits == "uniform":
         return len(options) - 1
     return min(range(len(options)), key=lambda i: (options[i].draw, options[i].slow))

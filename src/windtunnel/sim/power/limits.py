@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 class Limits:
     """The power limits of running jobs of the reference. Jobs that share a place have one limit.
 
+    Args:
+        state: the run.
+        watts: what jobs draw.
+
     Attributes:
         slow: running job -> by how much its limit slows it.
         notes: (stay, when, level) of each choice: places in its job's table.
@@ -51,8 +55,11 @@ def levels_of(
 
     Of those noted at one instant the last counts, and none that is the same as before.
 
-    Of each note ``stay``, ``time`` (s) and ``level`` (a place in the job's table), in order of
-    time.
+    Args:
+        starts: when each stay began, s.
+        stay: of each note, in order of time.
+        time: s.
+        level: place in the job's table of limits.
     """
     stay = stay.astype(np.int64)
     order = np.argsort(stay, kind="stable")
