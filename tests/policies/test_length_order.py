@@ -51,6 +51,18 @@ def test_orders(engine: str, policy: Any, expected: list[float]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_qssf_takes_equal_gpu_time_as_equal(engine: str) -> None:
+    jobs = {
+        "submit_time": [0.0, 1.0, 2.0],
+        "duration": [10.0, 14.0, 1.0],
+        "num_gpus": [1.0, 0.07, 0.98],
+    }
+    # 14 * 0.07 is 0.9800000000000001: the second job came first, and goes first.
+    out = wt.simulate(jobs, "1x1", "qssf:by=duration", engine=engine)
+    assert out.table["start_time"].to_pylist() == [0.0, 10.0, 24.0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_qssf_counts_gpus(engine: str) -> None:
     jobs = {
         "submit_time": [0.0, 1.0, 1.0],

@@ -46,6 +46,23 @@ def test_srsf_counts_gpus(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_bound_is_reached_whatever_rounding_makes_of_it(engine: str) -> None:
+    jobs = {"submit_time": [0.0, 50.0], "duration": [200.0, 100.0], "num_gpus": [0.29, 1.0]}
+    # At 100 s the first has had 29 GPU-seconds, though 100 * 0.29 is 28.999999999999996.
+    assert ends(Tiresias(100.0, 29.0), engine, jobs, "1x1") == ([300.0, 200.0], [1, 0])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_equal_service_of_parts_of_a_gpu_goes_by_arrival(engine: str) -> None:
+    jobs = {"submit_time": [0.0, 14.0], "duration": [20.0, 5.0], "num_gpus": [0.07, 0.98]}
+    # At 15 s both have had 0.98 GPU-seconds: 14 * 0.07 is 0.9800000000000001.
+    assert ends(Las(1.0), engine, jobs, "1x1") == ([22.0, 25.0], [2, 2])
+    jobs = {"submit_time": [0.0] * 3, "duration": [0.5, 14.0, 1.0], "num_gpus": [1.0, 0.07, 0.98]}
+    # At 0.5 s both that wait have 0.98 GPU-seconds left.
+    assert ends("srsf", engine, jobs, "1x1") == ([0.5, 14.5, 15.5], [0, 0, 0])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_gittins_prefers_those_who_may_end_soon(engine: str) -> None:
     jobs = {"submit_time": [0.0, 2.0], "duration": [10.0, 1.0], "num_gpus": [1.0, 1.0]}
     # Half of the sample ends at 1: who is past that is expected to take up to 10.

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 import cython
 import numpy
-from cython.cimports.libc.math import exp, expm1, isfinite, pow  # noqa: A004 - the one of C
+from cython.cimports.libc.math import exp, expm1, pow  # noqa: A004 - the one of C
 
 from windtunnel.kernel.marks import compiled
-
-
-@compiled
-def _in_32_bits(value: cython.double) -> cython.double:
-    """Return a key as `windtunnel.sim.usage_order.in_32_bits` does."""
-    scaled: cython.double = value * 2097153.0
-    return scaled - (scaled - value) if isfinite(scaled) else value
+from windtunnel.kernel.rounding import in_32_bits
 
 
 @cython.final
@@ -112,7 +106,7 @@ class UsageBooks:
         """Return the key of a job that waits at ``now``, lower first."""
         ratio: cython.double = self._ratio(self.group[job], now)
         if self.by_ratio:
-            return _in_32_bits(ratio)
+            return in_32_bits(ratio)
         waited: cython.double = (now - self.submit[job]) / self.max_age
         if not waited < 1.0:
             waited = 1.0
@@ -120,7 +114,7 @@ class UsageBooks:
         total += self.size[job]
         total += self.fairshare * pow(self.base, -ratio)
         total += self.priority[job]
-        return -_in_32_bits(total)
+        return -in_32_bits(total)
 
 
 @cython.final
@@ -142,7 +136,7 @@ class ServiceLevels:
 
     def __init__(self, gpus: numpy.ndarray, bounds: tuple, keys: tuple) -> None:
         self.gpus = gpus
-        self.bounds = numpy.array([*bounds, numpy.inf])
+        self.bounds = numpy.array([*(in_32_bits(bound) for bound in bounds), numpy.inf])
         self.keys = numpy.array([*keys, numpy.nan])
         self.num_bounds = len(bounds)
         self.num_keys = len(keys)
@@ -150,7 +144,7 @@ class ServiceLevels:
     @compiled
     def key(self, job: cython.int, run_time: cython.double) -> cython.double:
         """Return the key of a job that has been on its GPUs for so long, s."""
-        service: cython.double = run_time * self.gpus[job]
+        service: cython.double = in_32_bits(run_time * self.gpus[job])
         if self.num_keys == 0:
             return service
         low: cython.int = 0

@@ -17,6 +17,7 @@ from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.ranked import RANKED_CAPACITY, Ranked
+from windtunnel.kernel.rounding import in_32_bits
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.sorting import sort_by_key
 from windtunnel.kernel.state import State
@@ -104,7 +105,7 @@ class Preemption:
         if self.state.writes:
             checkpoints = self.state.checkpoints.in_all(self.state.left[job])
             left = left + checkpoints * self.state.checkpoints.cost
-        return left * self.weight[job] if self.has_weight else left
+        return in_32_bits(left * self.weight[job]) if self.has_weight else left
 
     @compiled
     def leaves(self, job: cython.int) -> cython.void:
@@ -150,7 +151,7 @@ class Preemption:
         if not self.by_remaining:
             return self.lines.key[job]
         left = self.state.time_left(job)
-        return left * self.weight[job] if self.has_weight else left
+        return in_32_bits(left * self.weight[job]) if self.has_weight else left
 
     @compiled
     def shift(self) -> cython.double:

@@ -17,6 +17,7 @@ from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.aging import aged, checked_aging
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.contract import Policy
+from windtunnel.sim.usage_order import all_in_32_bits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,5 +149,5 @@ class Qssf(Sjf):
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the expected GPU-seconds, with aging where asked for."""
-        service: np.ndarray = jobs.num_gpus * lengths(jobs, self)
+        service = all_in_32_bits(jobs.num_gpus * lengths(jobs, self))
         return aged(service, jobs.submit_time, self.aging)

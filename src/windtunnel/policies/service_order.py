@@ -15,6 +15,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.contract import Levels, Policy
+from windtunnel.sim.usage_order import in_32_bits
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Srsf(Policy):
 
     def key(self, job: JobView, now: float) -> float:  # noqa: ARG002 - the view is of this instant
         """Return the GPU-seconds left."""
-        return job.remaining * job.num_gpus
+        return in_32_bits(job.remaining * job.num_gpus)
 
 
 #: Most points of a distribution at which the index is computed.

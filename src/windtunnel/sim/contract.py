@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct
 
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.sim.usage_order import in_32_bits
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ Decision = Start | Preempt | Rerate | Resize | Move | Wake | Stop
 class Levels:
     """What a job's attained service (GPUs x seconds) is worth in an order: lower goes first.
 
+    Service counts to 32 bits: 30 s on 0.1 of a GPU are as much as 10 s on 0.3, whatever rounding
+    made of the two products.
+
     Attributes:
         bounds: service at which the next level begins, ascending; empty with no keys = the service
             itself is the key.
@@ -166,7 +170,10 @@ class Levels:
 
     def key(self, service: float) -> float:
         """Return the key of an attained service."""
-        return self.keys[bisect_right(self.bounds, service)] if self.keys else service
+        service = in_32_bits(service)
+        if not self.keys:
+            return service
+        return self.keys[bisect_right(self.bounds, service, key=in_32_bits)]
 
 
 class Policy:

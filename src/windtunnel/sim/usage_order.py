@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +59,11 @@ def in_32_bits(value: float) -> float:
     """Return a key without its last 21 bits, to the nearest (Veltkamp)."""
     scaled = value * 2097153.0
     return scaled - (scaled - value) if math.isfinite(scaled) else value
+
+
+def all_in_32_bits(values: np.ndarray) -> np.ndarray:
+    """Return keys, float array (n,), each as `in_32_bits` does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = values * 2097153.0
+        rounded: np.ndarray = np.where(np.isfinite(scaled), scaled - (scaled - values), values)
+    return rounded

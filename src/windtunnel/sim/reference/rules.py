@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.sim.keys import keys_of, static_rank
+from windtunnel.sim.usage_order import in_32_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,7 +74,8 @@ class Rule:
 
     def _key(self, job: int) -> float:
         if self.by_remaining:
-            return self.state.time_left(job) * self.weight[job]
+            left = self.state.time_left(job)
+            return in_32_bits(left * self.weight[job]) if self.policy.by_service else left
         return self.keys[job]
 
     # What the loop and the sources tell.
