@@ -364,3 +364,32 @@ def test_power_leads_to_the_type_that_draws_less(policy: str, engine: str) -> No
     assert out.table["status"].to_pylist() == ["finished"]
     assert out.segments["num_gpus"].to_pylist()[-1] >= 4
     assert set(out.table["nodes"].to_pylist()[0]) == {1}
+
+
+#: Nodes fall asleep within 10 s, and are ready 5 s after they are called.
+SLEEP = "earth,step=10,wake_time=5,buffer=0,keep=0"
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["morphling", "equal-share", "least-area-first"])
+def test_nodes_are_called_for_the_size_that_the_quota_allows(policy: str, engine: str) -> None:
+    """The second job asks for 4 GPUs, of which its quota allows 2, and finds both nodes asleep."""
+    jobs = jobs_of((0, "steep", 1, "ga", 1, 0, "a"), (1000, "steep", 4, "ga", 5, 0, "a"))
+    given: dict[str, Any] = {"quotas": quotas_of(2), "power": POWER, "node_sleep": SLEEP}
+    out = fly(jobs, policy, engine=engine, **given)
+    assert out.table["start_time"].to_pylist() == [0, 1005]
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["equal-share", "least-area-first"])
+def test_nodes_are_called_for_the_option_that_the_policy_waits_for(
+    policy: str, engine: str
+) -> None:
+    """Both run the job on two nodes, and not as asked for on the one that is called first."""
+    models = {"pair": ToyModel((("ga", (1,), 1, 4.0), ("ga", (1, 1), 1, 0.2)))}
+    jobs = jobs_of((0, "pair", 1, "ga", 5, 0), (1000, "pair", 1, "ga", 5, 0))
+    out = wt.simulate(
+        jobs, NODES, policy, models=models, penalty=1, power=POWER, node_sleep=SLEEP, engine=engine
+    )
+    assert out.table["nodes"].to_pylist() == [[0, 1], [0, 1]]
+    assert out.table["start_time"].to_pylist() == [0, 1010]

@@ -56,7 +56,7 @@ class Flying:
         run.begin(self.rule)
         self.sim = run.sim
         self.headway = Headway(run.policy, run.rules, run.tables.work_left)
-        lent = OnKernel(run, self.rule)
+        lent = OnKernel(run, self.rule, self.driver)
         self.outages = None if run.plan is None else Outages(lent, run.problem, run.plan)
         if self.outages is not None:
             self.sim.note_up(run.problem.quota)

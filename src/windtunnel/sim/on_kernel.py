@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.deciding import Driver
+    from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.kernel_run import KernelRun
     from windtunnel.sim.power.sources import PowerSources
 
@@ -26,7 +28,8 @@ ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
 class OnKernel:
     """Lends a run's tables; see `windtunnel.sim.reference.lent.Lent` for each method."""
 
-    def __init__(self, run: KernelRun, rule: Any) -> None:
+    def __init__(self, run: KernelRun, rule: Any, driver: Driver | None) -> None:
+        self.driver = driver
         self.run, self.sim, self.state, self.free = run, run.sim, run.state, run.free
         self.scheduler, self.class_of = rule, run.line_of
         self.tables = tables = run.tables
@@ -101,6 +104,14 @@ class OnKernel:
         for node in nodes:
             self._shown.restore_node(node, ASLEEP)
         return self._shown
+
+    def shares_with_awake(self, nodes: Collection[int]) -> FreeShares:
+        """Return the same to elastic jobs, with what admission leaves."""
+        assert self.driver is not None  # noqa: S101 - of an elastic run
+        shown = self.driver.free_shares()
+        for node in nodes:
+            shown.restore(node, ASLEEP)
+        return shown
 
     def floor_sum(self) -> int:
         """Return what all running jobs add to the draw at least, nanowatts."""

@@ -14,6 +14,7 @@ import heapq
 import math
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.sim.elastic.calling import nodes_for_options
 from windtunnel.sim.power.ces import Ces
 
 if TYPE_CHECKING:
@@ -120,11 +121,13 @@ class Sleeper:
         not fit so, or has not the power, the first alone: it may be its turn before theirs. Where
         jobs are preempted, and no quotas limit the run, one that does not fit alone either may get
         its place from those ranked below it: that is tried for the first in rank of its class.
-        Each node once, in the order in which it is needed.
+        Each node once, in the order in which it is needed. Elastic jobs have a rule of their own.
         """
         run, waiting = self.run, self.run.waiting_jobs()
         if not waiting:
             return []
+        if run.works is not None:
+            return nodes_for_options(run, self._not_awake())
         needed: dict[int, None] = {}
         hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
         shown = self._all_awake()
@@ -148,7 +151,10 @@ class Sleeper:
 
     def _all_awake(self) -> Any:
         """Return what would be free if all nodes were awake."""
-        return self.run.with_awake([*self.asleep, *(node for _, node in self.waking)])
+        return self.run.with_awake(self._not_awake())
+
+    def _not_awake(self) -> list[int]:
+        return [*self.asleep, *(node for _, node in self.waking)]
 
     def _look_below(self, kind: int) -> Where | None:
         """Return where the first of a class would go if the jobs ranked below it were gone."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.power.sources import PowerSources
     from windtunnel.sim.reference.decisions import Deciding
     from windtunnel.sim.reference.progress import Stay
@@ -122,6 +123,18 @@ class Lent(State):
     def with_awake(self, nodes: Collection[int]) -> Any:
         """Return what is free now, some nodes that are not awake restored."""
         shown = self.free.copy()
+        for node in nodes:
+            shown.restore(node)
+        return shown
+
+    @property
+    def driver(self) -> Deciding:
+        """What drives a policy that decides by itself, such as those of elastic runs."""
+        return self.scheduler  # type: ignore[return-value] # it is no rule then
+
+    def shares_with_awake(self, nodes: Collection[int]) -> FreeShares:
+        """Return the same to elastic jobs, with what admission leaves."""
+        shown: FreeShares = self.driver.free_shares()
         for node in nodes:
             shown.restore(node)
         return shown
