@@ -430,6 +430,24 @@ def test_shifts_go_by_the_carbon_or_tariff_of_the_site(
         wt.simulate(jobs, "1x4", "fifo", **{name: str(file)})
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_work_that_a_failure_undid_is_planned_for_again(engine: str) -> None:
+    """At 5.5 s the first job waits with all of its 9 s to do, though it had run for 5."""
+    jobs = {
+        "submit_time": [0, 0, 5.5],
+        "duration": [9, 6, 2],
+        "num_gpus": [1, 2, 1],
+        "workload": ["x", "x", "late"],
+    }
+    shift = {"max_delay": 20, "workloads": ["late"], "fill": 0.34, "rows": [(0, 1)]}
+    run = wt.simulate(
+        jobs, "3x1", "fifo", shift=shift, engine=engine, power=PLAIN,
+        disruptions={"node_failures": [{"node": 0, "time": 5, "until": 100}]},
+    )  # fmt: skip
+    # One GPU at a time is to be planned for: the first job's is until 14.5 s.
+    assert run.table["start_time"].to_pylist() == [0, 0, 14.5]
+
+
 def test_shifted_jobs_spread_over_hours() -> None:
     jobs = {"submit_time": [0, 0, 0, 0], "duration": [HOUR] * 4, "num_gpus": [1, 1, 1, 2]}
     rows = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 200, 500, 500])]

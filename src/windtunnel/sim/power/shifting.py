@@ -118,7 +118,7 @@ class Shifter:
         """Return the seconds a running job is believed to need yet, at its present rate."""
         if self.plan.length[job] == self._duration[job]:
             return float(self.run.time_to_end(job))
-        return self.plan.length[job] - float(self.run.attained(job)[0])
+        return self._length_left(job)
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
         """Return when the rest of a job is best run; empty = now, and without a pause."""
@@ -162,8 +162,14 @@ class Shifter:
 
     def _believed_left(self, job: int) -> float:
         """Return the seconds that a waiting job is believed to need; what nobody knows is none."""
-        length = self.plan.length[job]
-        return 0.0 if math.isnan(length) else max(length - self.run.attained(job)[0], 0.0)
+        left = self._length_left(job)
+        return 0.0 if math.isnan(left) else max(left, 0.0)
+
+    def _length_left(self, job: int) -> float:
+        """Return what is left of a job's believed length: its time on GPUs may have been lost."""
+        length, duration = self.plan.length[job], self._duration[job]
+        left = float(self.run.attained(job)[1])
+        return left if length == duration else length - max(duration - left, 0.0)
 
     def _hold(self, job: int, pieces: Pieces) -> None:
         self._planned[job] = pieces
