@@ -77,7 +77,7 @@ class Quota(PerRun):
             limit.
         backoff: seconds for which it is put aside then; see `windtunnel.policies.waiting_line`.
         backoff_max: most seconds, as backoff doubles each further time; None = it does not double.
-        requeuing_timestamp: ``Eviction`` (back to the end of the queue) or ``Creation``.
+        requeuing_timestamp: ``Eviction`` (as if it had come when put back) or ``Creation``.
 
     Raises:
         SpecError: an option or a quota is wrong.
