@@ -393,10 +393,6 @@ class Deciding:
         """Return the option that an elastic job was launched in last."""
         return self.options[job]
 
-    def until_end(self, job: cython.int) -> float:
-        """Return the seconds until a running job completes as things are."""
-        return self.state.end_of(job) - self.state.now
-
     # What the run has come to.
 
     @property
