@@ -18,6 +18,7 @@ import inspect
 import math
 import sys
 from bisect import bisect_right
+from collections.abc import Sequence  # noqa: TC003 - msgspec reads the types
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -28,18 +29,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct
 
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.sim.elastic.work import Option  # noqa: TC001 - ditto
+from windtunnel.sim.jobs import JobView  # noqa: TC001 - ditto
 from windtunnel.sim.usage_order import in_32_bits
 from windtunnel.site.scheduler import BACKFILLING, QUEUEING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy as np
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.cohort_order import CohortOrder
-    from windtunnel.sim.elastic.work import Option
-    from windtunnel.sim.jobs import Jobs, JobView
+    from windtunnel.sim.jobs import Jobs
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.usage_order import UsageOrder
 
