@@ -31,7 +31,7 @@ class ShapeKinds:
         piece: GPUs of each piece, largest first.
         mask: the set of the nodes that a shape may use (`NodeSets.place`).
         cores: thousandths of cores beside so many GPUs of the kind, (kinds x (top + 1),).
-        scored: kind of each piece on devices (`windtunnel.kernel.device_kinds`), of a placement
+        scored: kind of each piece on devices (`windtunnel.kernel.device_cluster`), of a placement
             that scores nodes.
         level: the level whose domains are to hold all pieces; -1 = none.
         required: no other level will do.

@@ -194,7 +194,7 @@ class Multifactor(Policy):
         self.books.leave(job.row, now)
 
     @property
-    def in_numbers(self) -> str:  # type: ignore[override] # by what a subclass overrides
+    def in_numbers(self) -> str:
         """``usage``, unless a subclass has keys of its own."""
         kind = type(self)
         known = kind.key in (Multifactor.key, FairShare.key) and all(

@@ -210,12 +210,12 @@ class QuotaRun(Policy):
         return above_quotas(self._requests)
 
     @property
-    def in_numbers(self) -> str:  # type: ignore[override] # by what a subclass overrides
+    def in_numbers(self) -> str:
         """``cohorts``, unless a subclass has its own ways."""
         return "cohorts" if type(self).decide is QuotaRun.decide else ""
 
     @cached_property
-    def cohort_order(self) -> CohortOrder:  # type: ignore[override] # made where it is asked for
+    def cohort_order(self) -> CohortOrder:
         """The run in numbers."""
         return in_numbers(
             self._requests,

@@ -224,12 +224,8 @@ class Policy:
     by_remaining: bool = False
     by_service: bool = False
     levels: Levels | None = None
-    #: The feature of an engine that need not ask the policy, as the copy that ``for_run`` returns
-    #: has its numbers: ``usage`` (``usage_order`` says all that ``key`` does), ``cohorts``
-    #: (``cohort_order`` all that ``decide`` does); empty: the policy is asked.
-    in_numbers: str = ""
+    #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
     usage_order: UsageOrder | None = None
-    cohort_order: CohortOrder | None = None
     every: float | None = None
     fills: bool = False
     turn: float | None = None
@@ -251,6 +247,9 @@ class Policy:
     def for_run(self, problem: Problem) -> Policy:  # noqa: ARG002 - for policies that look at it
         """Return the policy for one run: itself, or a copy that remembers things during the run.
 
+        Args:
+            problem: the jobs and the cluster of the run.
+
         Raises:
             PolicyError: the policy cannot run these jobs.
         """
@@ -268,11 +267,20 @@ class Policy:
         return {}
 
     def may_go_on(self, job: int, where: Where) -> bool:  # noqa: ARG002 - for policies with rules
-        """Return whether a running job may go on where another node takes a failed one's place."""
+        """Return whether a running job may go on where another node takes a failed one's place.
+
+        Args:
+            job: its arrival number.
+            where: nodes and grants, all of them free for it.
+        """
         return True
 
     def nodes_for(self, job: int) -> frozenset[int] | None:  # noqa: ARG002 - for policies with rules
-        """Return the nodes that sleeping ones are called among for a waiting job; None = all."""
+        """Return the nodes that sleeping ones are called among for a waiting job; None = all.
+
+        Args:
+            job: its arrival number.
+        """
         return None
 
     def decides_every(self, interval: float) -> None:
@@ -337,6 +345,20 @@ class Policy:
         return self.tier == 2 and _takes_jobs(type(self).key)  # noqa: PLR2004 - the tier's name
 
     @property
+    def cohort_order(self) -> CohortOrder | None:
+        """The same as ``usage_order`` for quotas."""
+        return None
+
+    @property
+    def in_numbers(self) -> str:
+        """The feature of an engine that need not ask the policy, as ``for_run`` gives its numbers.
+
+        ``usage``: a `UsageOrder` says all that ``key`` does; ``cohorts``: a `CohortOrder` says all
+        that ``decide`` does; empty: the policy is asked.
+        """
+        return ""
+
+    @property
     def tier(self) -> int:
         """1, 2 or 3: which of the three methods the class defines."""
         for number, method in ((1, "rank"), (2, "key"), (3, "decide")):
@@ -353,8 +375,11 @@ class Policy:
 class FunctionPolicy(Policy):
     """A policy made of a plain function of one, two or three arguments.
 
-    The function is ``rank(jobs)``, ``key(job, now)`` or ``decide(now, queue, cluster)``; the rest
-    is as of `Policy`.
+    Args:
+        function: ``rank(jobs)``, ``key(job, now)`` or ``decide(now, queue, cluster)``.
+        name: what to call it; the function's name if empty.
+        queueing: default head-of-line rule.
+        preemptive, every, elastic: see `Policy`.
     """
 
     def __init__(
