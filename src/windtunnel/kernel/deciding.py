@@ -160,7 +160,7 @@ class Deciding:
         """
         if isinstance(view, JobView):
             mine: JobView = view
-            if mine._state is self.state and self.views.known[mine.number] is view:
+            if mine._state is self.state:
                 status: cython.int = self.state.status[mine.number]
                 if status == STATE_RUNNING or status == STATE_WAITING:
                     return mine.number

@@ -285,7 +285,7 @@ class ClusterView:
         """Start a waiting job at once, as ``Start`` does; return False if it does not fit."""
         return self.deciding.start_if_it_fits(job, where, rate)
 
-    def fit(self, job: object, gpu_types: object = None, without: object = ()) -> list | None:
+    def fit(self, job: object, gpu_types: object = None, without: object = None) -> list | None:
         """Return where a job (or so many GPUs, of any type) would go, or None.
 
         Args:
@@ -293,28 +293,28 @@ class ClusterView:
             gpu_types: only on nodes with these GPU types, of those that the job accepts; None =
                 wherever it accepts.
             without: jobs whose places count as free: where would it go if they were preempted? Who
-                waits holds none.
+                waits holds none. None = nobody's.
 
         Raises:
             SpecError: the cluster has no such GPU type.
             PolicyError: something else than a job, a number of GPUs, their types, running jobs.
         """
         kind: cython.int
-        if not isinstance(without, (list, tuple)):
-            without = self.driver.several(without)
         if not isinstance(job, JobView):
             kind = self.driver.plain_kind(job, gpu_types)
             self.deciding.search.forget()
-            return self._fit_free(kind, without)
+            return self._fit_free(kind, self.driver.several(without))
         number: cython.int = self.deciding.number(job)
+        if gpu_types is None and without is None:
+            return self.deciding.search.find(number)
+        gone = [self.deciding.number(other) for other in self.driver.several(without)]
         if gpu_types is None:
-            if not without:
+            if not gone:
                 return self.deciding.search.find(number)
             kind = self.deciding.state.kind[number]
         else:
             gpu_types = self.driver.types(gpu_types)
             kind = self.driver.kind_on(self.deciding.state.kind[number], gpu_types)
-        gone = [self.deciding.number(other) for other in without]
         if self.driver.fits_in_turn(number):
             kind = self.deciding.state.kind[number]
             return self.driver.fit_in_turn(number, kind, gone, gpu_types)
@@ -330,7 +330,7 @@ class ClusterView:
             return None
         return view_pairs(free.place, 0, free.place.count)
 
-    def _fit_free(self, kind: cython.int, without: object) -> list | None:
+    def _fit_free(self, kind: cython.int, without: list) -> list | None:
         free: Free = self.deciding.search.free
         if without:
             numbers = [self.deciding.number(other) for other in without]

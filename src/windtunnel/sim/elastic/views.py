@@ -9,7 +9,7 @@ from windtunnel.sim.expected_work import expected_left
 from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.elastic.nodes import FreeShares
@@ -69,7 +69,9 @@ class ElasticView:
             return max(0.0, seconds + unseen * option.iteration_time)
         return self.work(job).penalty + self.iterations_left(job) * option.iteration_time
 
-    def place(self, job: JobView, option: Option, without: Sequence[JobView] = ()) -> Where | None:
+    def place(
+        self, job: JobView, option: Option, without: Iterable[JobView] | None = None
+    ) -> Where | None:
         """Return where an option of a job would go, or None.
 
         Args:
@@ -78,7 +80,7 @@ class ElasticView:
             without: jobs whose places count as free, too; who waits holds none.
         """
         number = self.deciding.active(job)
-        gone = [number, *(self.deciding.active(other) for other in without)]
+        gone = [number, *(self.deciding.active(other) for other in self.driver.several(without))]
         where: Where | None
         if self.driver.differs_by_node:
             where = self.driver.place_without(number, option, gone)
@@ -91,7 +93,7 @@ class ElasticView:
         self,
         job: JobView | float,
         gpu_types: Iterable[str | None] | None = None,
-        without: Sequence[JobView] = (),
+        without: Iterable[JobView] | None = None,
     ) -> Where | None:
         """Return where a job would go as its user asked, or so many GPUs of any node; or None.
 

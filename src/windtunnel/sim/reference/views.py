@@ -182,7 +182,7 @@ class ClusterView:
         self,
         job: JobView | float,
         gpu_types: Iterable[str | None] | None = None,
-        without: Sequence[JobView] = (),
+        without: Iterable[JobView] | None = None,
     ) -> Where | None:
         """Return where a job, or so many GPUs of any type, would go on some types, others gone."""
         deciding, state = self.deciding, self._state
