@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.lazy_names import homes_of
 
 #: Seconds in which anything here is over, or hangs.
 LONG = 240
@@ -76,7 +77,7 @@ def test_dir_has_the_public_names_and_no_others() -> None:
 def test_every_public_name_is_there_and_documented(name: str) -> None:
     value = getattr(wt, name)
     assert value.__doc__
-    home = wt._homes().get(name, "builtins")
+    home = homes_of(wt.__file__).get(name, "builtins")
     assert (f"{home}.{name}" if home == "windtunnel" else home) in {
         getattr(value, "__module__", "builtins"),
         getattr(value, "__name__", ""),
@@ -88,6 +89,13 @@ def test_its_modules_list_their_public_names_and_no_others(module: Any) -> None:
     assert dir(module) == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
     assert not [name for name in dir(module) if name.startswith("_")]
+
+
+def test_a_room_has_the_names_that_its_list_says() -> None:
+    import windtunnel.throughput
+
+    assert dir(windtunnel.throughput) == sorted(homes_of(windtunnel.throughput.__file__))
+    assert all(hasattr(windtunnel.throughput, name) for name in dir(windtunnel.throughput))
 
 
 def test_another_name_is_an_ordinary_error() -> None:

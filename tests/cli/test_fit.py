@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.options import debug_option
-from windtunnel.traces.twin import Twin
+from windtunnel.traces.twin.twin import Twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.likeness import JUDGED, columns_of, gaussian_copula, likeness, pair_distance
-from windtunnel.traces.twin import fit
 from windtunnel.traces.twin.fidelity import distance
+from windtunnel.traces.twin.fit import fit
 
 if TYPE_CHECKING:
     from pathlib import Path

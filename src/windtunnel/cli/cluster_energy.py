@@ -40,9 +40,11 @@ class Accounting:
         Raises:
             SpecError, TraceError: a file is wrong.
         """
+        carbon, tariff = asked.site.carbon, asked.site.tariff
+        if carbon is None and tariff is None:
+            return cls(None, None)
         from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
-        carbon, tariff = asked.site.carbon, asked.site.tariff
         return cls(
             None if carbon is None else parse_series(carbon, CARBON, name="--carbon"),
             None if tariff is None else parse_series(tariff, TARIFF, name="--tariff"),

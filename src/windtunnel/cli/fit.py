@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.traces.twin import Twin
+    from windtunnel.traces.twin.twin import Twin
 
 _TOML, _JSON = ".toml", ".twin.json"
 
@@ -58,8 +58,8 @@ def fit(
     at least K jobs. Where TRACE has too few jobs for that, nothing is written. The twin is opened
     like any trace: windtunnel simulate NAME.twin.toml --cluster ...
     """
-    from windtunnel.traces.twin import fit as learn
     from windtunnel.traces.twin.fidelity import fidelity
+    from windtunnel.traces.twin.fit import fit as learn
 
     target = _checked(out, trace)
     opened = open_request(TraceRequest(trace, **asked))

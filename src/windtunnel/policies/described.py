@@ -89,6 +89,14 @@ class Described(PerRun):
                 where, f"found {parameter}={quote(text)}; expected a number."
             ) from error
 
+    def on_engine(self, compat: str | None) -> Policy:  # noqa: ARG002 - for those that can be
+        """Return what an engine can ask in its stead, itself where none can.
+
+        Args:
+            compat: whose simulator is to be followed; None = nobody's.
+        """
+        return self
+
     @property
     def label(self) -> str:
         """The policy as it was asked for."""

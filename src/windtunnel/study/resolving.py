@@ -132,6 +132,8 @@ def with_series(conditions: Conditions) -> Conditions:
 
 def _check_series(site: Site) -> None:
     """Check what energy is accounted with, which is read again where it is."""
+    if site.carbon is None and site.tariff is None:
+        return
     from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
     for name, of in (("carbon", CARBON), ("tariff", TARIFF)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +12,18 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.placements import label_of, split_placement
 from windtunnel.placements.tree import Tree
 from windtunnel.placements.whole import Pool
-from windtunnel.policies.gavel.in_rounds import GavelPolicy
-from windtunnel.policies.pollux.in_ticks import PolluxPolicy
-from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
+from windtunnel.policies.described import Described
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
 from windtunnel.sim.topology_asks import passed_over
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.closed_loop import fly_closed, is_closed
-from windtunnel.study.gavel_rounds import fly_gavel
-from windtunnel.study.pollux import fly_pollux
 from windtunnel.study.predictions import Predictions
 from windtunnel.study.recording import from_eligible, keep_record
 from windtunnel.study.replay import fly_replay
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
-from windtunnel.study.shockwave import fly_shockwave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +48,13 @@ if TYPE_CHECKING:
 
 #: Fields that only runs whose jobs are resized have a use for.
 ELASTIC: tuple[str, ...] = ("penalty", "models")
+#: What flies policies that no engine can ask, and why it takes nothing of `ELASTIC`, by what their
+#: names begin with; loaded when one is asked for, as most runs have none.
+_FLIGHTS: dict[str, tuple[str, str]] = {
+    "gavel:": ("windtunnel.study.gavel_rounds:fly_gavel", "only elastic policies resize jobs"),
+    "shockwave:": ("windtunnel.study.shockwave:fly_shockwave", "only elastic policies resize jobs"),
+    "pollux:": ("windtunnel.study.pollux:fly_pollux", "restarts cost what the profiles say"),
+}
 
 
 def simulate(
@@ -192,17 +195,13 @@ def _fly(table: pa.Table, conditions: Conditions, predictions: Predictions | Non
     if conditions.scheduler.replay is not None:
         _refuse(conditions, (*ELASTIC, "throughputs", "compat"), "a given schedule decides")
         return fly_replay(table, cluster, conditions)
-    if isinstance(policy, GavelPolicy):
-        _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
-        return fly_gavel(table, cluster, policy, conditions)
-    if isinstance(policy, ShockwavePolicy):
-        _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
-        return fly_shockwave(table, cluster, policy, conditions)
-    if isinstance(policy, PolluxPolicy) and conditions.scheduler.compat is None:
-        policy = policy.on_options()
-    if isinstance(policy, PolluxPolicy):
-        _refuse(conditions, ELASTIC, "restarts cost what the profiles say")
-        return fly_pollux(table, cluster, policy, conditions)
+    if isinstance(policy, Described):
+        policy = policy.on_engine(conditions.scheduler.compat)
+    if isinstance(policy, Described):
+        flight, why = _FLIGHTS[policy.prefix]
+        _refuse(conditions, ELASTIC, why)
+        outcome: Outcome = pkgutil.resolve_name(flight)(table, cluster, policy, conditions)
+        return outcome
     _refuse(conditions, ("throughputs",), "only gavel:..., pollux:... and shockwave:... take them")
     if conditions.scheduler.compat in {"gavel", "pollux", "shockwave"}:
         name = conditions.scheduler.compat

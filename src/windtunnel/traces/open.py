@@ -129,7 +129,7 @@ def _generating(name: str) -> _Way:
             return generate_morphling(open_trace("morphling:base"), **options)
 
         return _Way(generate_morphling, 1, where, drawn)
-    from windtunnel.traces.synthetic import generate
+    from windtunnel.traces.synthetic.generate import generate
 
     return _Way(generate, 1, where, lambda options: generate(name, **options))
 

@@ -12,9 +12,9 @@ import pytest
 from windtunnel.cluster import preset
 from windtunnel.errors import SpecError
 from windtunnel.schema import JOBS
-from windtunnel.traces.synthetic import NAMES, generate
 from windtunnel.traces.synthetic.arrivals import _local_hours
-from windtunnel.traces.synthetic.published import published
+from windtunnel.traces.synthetic.generate import generate
+from windtunnel.traces.synthetic.published import NAMES, published
 from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 
 WORKLOADS = [name for name in NAMES if isinstance(published(name), WorkloadFacts)]

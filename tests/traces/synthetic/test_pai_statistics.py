@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from windtunnel.companions import TASK_COLUMNS
-from windtunnel.traces.synthetic import generate
+from windtunnel.traces.synthetic.generate import generate
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.request_facts import RequestFacts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windtunnel.traces.synthetic import generate
+from windtunnel.traces.synthetic.generate import generate
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.request_facts import RequestFacts
 from windtunnel.traces.synthetic.size_facts import SizeFacts

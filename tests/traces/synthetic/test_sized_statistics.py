@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from windtunnel.traces.synthetic import generate
+from windtunnel.traces.synthetic.generate import generate
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.size_facts import SizeFacts
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from windtunnel.traces.synthetic import generate
+from windtunnel.traces.synthetic.generate import generate
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 

@@ -10,7 +10,7 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.schema import as_jobs
-from windtunnel.traces.twin import fit
+from windtunnel.traces.twin.fit import fit
 
 if TYPE_CHECKING:
     from pathlib import Path

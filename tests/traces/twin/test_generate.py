@@ -13,11 +13,13 @@ import pytest
 from windtunnel.errors import SpecError
 from windtunnel.traces import open_trace
 from windtunnel.traces.trace import Trace
-from windtunnel.traces.twin import Twin, fit
 from windtunnel.traces.twin.fidelity import distance, fidelity
+from windtunnel.traces.twin.fit import fit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windtunnel.traces.twin.twin import Twin
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError
 from windtunnel.schema import STATUSES, as_jobs
-from windtunnel.traces.twin import Twin, fit
+from windtunnel.traces.twin.fit import fit
 from windtunnel.traces.twin.model import NUMBERS
-from windtunnel.traces.twin.twin import to_json, to_toml
+from windtunnel.traces.twin.twin import Twin, to_json, to_toml
 
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace

@@ -10,8 +10,8 @@ import pytest
 
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace
-from windtunnel.traces.twin import Twin, fit
-from windtunnel.traces.twin.twin import to_toml
+from windtunnel.traces.twin.fit import fit
+from windtunnel.traces.twin.twin import Twin, to_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

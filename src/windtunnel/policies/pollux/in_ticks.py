@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from windtunnel.policies.pollux.clock import Decider, ElasticJob, Trained
     from windtunnel.policies.pollux.roaming import Machines
+    from windtunnel.sim.contract import Policy
 
 PREFIX = "pollux:"
 #: Policies that know no parameters of their own, by name.
@@ -106,12 +107,14 @@ class PolluxPolicy(Described):
         """Its parameters, for the run's settings."""
         return {"interval": self.interval, "interference": self.interference, **self.own}
 
-    def on_options(self) -> OnOptionsPolicy:
+    def on_engine(self, compat: str | None) -> Policy:
         """Return the policy for jobs with options, on the simulator of all others.
 
         Raises:
             SpecError: it knows no such jobs, or a parameter means something else there.
         """
+        if compat is not None:
+            return self
         own = self.own
         if self.decider == PROGRAM and not (own["own_batch"] and own["believed"]):
             message = "own_batch and believed are of the published scheduler; they need compat."
