@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.energy import LimitTable, PowerModel, Series, account, governed
+from windtunnel.energy import LimitTable, PowerModel, Series, account, governed, read_series
 from windtunnel.errors import SpecError
 from windtunnel.sim.power.sources import PowerSources
 from windtunnel.sim.slowdown import ShareFactor
@@ -416,18 +416,33 @@ def test_who_is_shifted() -> None:
         wt.simulate(jobs, "pool:4", "fifo", shift={"rows": HOURLY})
 
 
-@pytest.mark.parametrize("shift", ["max_delay=5m", {"max_delay": "5m"}])
+@pytest.mark.parametrize("words", ["max_delay=5m", {"max_delay": "5m"}, "a file"])
 @pytest.mark.parametrize("name", ["carbon", "tariff"])
+@pytest.mark.parametrize("as_object", [False, True])
 def test_shifts_go_by_the_carbon_or_tariff_of_the_site(
-    tmp_path: Path, shift: Any, name: str
+    tmp_path: Path, words: Any, name: str, *, as_object: bool
 ) -> None:
     file = tmp_path / "series.csv"
     file.write_text("time,value\n0,500\n200,100\n")
+    (tmp_path / "shift.toml").write_text('max_delay = "5m"')
+    shift = str(tmp_path / "shift.toml") if words == "a file" else words
+    series = read_series(file) if as_object else str(file)
     jobs = {"submit_time": [0, 0], "duration": [100, 100], "num_gpus": [4, 4]}
-    run = wt.simulate(jobs, "1x4", "fifo", shift=shift, **{name: str(file)})
+    run = wt.simulate(jobs, "1x4", "fifo", shift=shift, **{name: series})
     assert run.table["start_time"].to_pylist() == [200, 300]
     with pytest.raises(SpecError, match="needs a model of power"):
-        wt.simulate(jobs, "1x4", "fifo", **{name: str(file)})
+        wt.simulate(jobs, "1x4", "fifo", **{name: series})
+
+
+def test_a_shift_takes_a_series_itself() -> None:
+    jobs = {"submit_time": [0], "duration": [100], "num_gpus": [4]}
+    series = Series(np.array([0.0, 200.0]), np.array([500.0, 100.0]))
+    run = wt.simulate(jobs, "1x4", "fifo", shift={"series": series, "max_delay": "5m"})
+    assert run.table["start_time"].to_pylist() == [200]
+    with pytest.raises(SpecError, match=r"series.*expected a number, a CSV file or a Series"):
+        wt.simulate(jobs, "1x4", "fifo", shift={"series": [500, 100], "max_delay": "5m"})
+    with pytest.raises(SpecError, match=r"carbon.*expected a number, a CSV file or a Series"):
+        wt.simulate(jobs, "1x4", "fifo", power=PLAIN, carbon=[500, 100])
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])

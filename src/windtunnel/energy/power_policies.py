@@ -61,14 +61,19 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(given, int | float) and not isinstance(given, bool) and cls.FIRST:
             given = {cls.FIRST: given}
         if isinstance(given, str):
-            given = cls._words(given)
+            given = cls.words(given)
         if not isinstance(given, dict):
             message = f"found {quote(given)}; expected words, a file or a {cls.__name__}"
             raise SpecError(cls.OPTION, message)
         return cls.from_mapping(given)
 
     @classmethod
-    def _words(cls, text: str) -> dict[str, Any]:
+    def words(cls, text: str) -> dict[str, Any]:
+        """Return the plain data that words, or the name of a TOML file, stand for.
+
+        Raises:
+            SpecError: the words are no ``NAME=VALUE``, or the file cannot be read.
+        """
         if text.strip().endswith(".toml"):
             return read_toml(text.strip())
         raw: dict[str, Any] = {}
@@ -170,8 +175,8 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
     """Jobs wait for times at which a kilowatt-hour emits, or costs, less.
 
     Attributes:
-        rows: (time in s, value from then on), repeated. Written as ``series``: a number or a CSV
-            file; on the command line the run's ``--carbon``, else its ``--tariff``.
+        rows: (time in s, value from then on), repeated. Written as ``series``: a number, a CSV
+            file or a `Series`; without it the run's ``carbon``, else its ``tariff``.
         max_delay: a job must be over so many s after it would be if it started at its submission;
             seconds or ``12h``. None = only jobs with a deadline are shifted.
         deadlines: the jobs' column ``deadline`` (s on the clock of ``submit_time``) goes before
@@ -238,7 +243,7 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def _prepared(cls, raw: dict[str, Any]) -> dict[str, Any]:
         if "series" in raw:
-            raw["rows"] = _rows(parse_series(str(raw.pop("series")), name="shift.series"))
+            raw["rows"] = _rows(parse_series(raw.pop("series"), name="shift.series"))
         if "rows" not in raw:
             message = "nothing says when a kWh is better; expected carbon or tariff (--carbon, "
             message += "--tariff), or series=FILE, a CSV file of time and value per kWh."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from windtunnel.energy.intensity import Series
-from windtunnel.errors import SpecError, TraceError
+from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.json_text import json_value
 
 if TYPE_CHECKING:
@@ -90,17 +90,23 @@ def read_series(path: str | Path, of: Quantity = EITHER) -> Series:
     return _series(file, _csv_rows(file, text, of), of)
 
 
-def parse_series(text: str, of: Quantity = EITHER, *, name: str = "series") -> Series:
-    """Return the series that a command-line word stands for: a number per kWh, or a file.
+def parse_series(
+    given: Series | str | float | Path, of: Quantity = EITHER, *, name: str = "series"
+) -> Series:
+    """Return the series that a value stands for: itself, a number per kWh, or a file.
 
     Raises:
-        SpecError, TraceError: as `read_series`; or the number is out of bounds.
+        SpecError, TraceError: as `read_series`; or it is none of these, or a number out of bounds.
     """
-    value = _number(text)
+    if isinstance(given, Series):
+        return given
+    if not isinstance(given, str | int | float | Path) or isinstance(given, bool):
+        raise SpecError(name, f"found {quote(given)}; expected a number, a CSV file or a Series")
+    value = _number(str(given))
     if value is None:
-        return read_series(text, of)
+        return read_series(str(given), of)
     if not of.least <= value <= of.most:
-        raise SpecError(name, f"found {text}; expected {_bounds(of)}, or a CSV file")
+        raise SpecError(name, f"found {given}; expected {_bounds(of)}, or a CSV file")
     return Series.constant(value, name)
 
 

@@ -121,13 +121,13 @@ def with_series(conditions: Conditions) -> Conditions:
     name, value = next(iter(series.items()))
     if site.power is None and shift is None:
         raise SpecError(name, "needs a model of power (power=, --power FILE.toml)")
-    if not isinstance(value, str | int | float):
-        return conditions
+    if isinstance(shift, str):
+        from windtunnel.energy.power_policies import StartShift
+
+        shift = StartShift.words(shift)
     if isinstance(shift, dict) and not {"series", "rows"} & shift.keys():
         return conditions.having(shift={**shift, "series": value})
-    if not isinstance(shift, str) or shift.endswith(".toml") or "series=" in shift:
-        return conditions
-    return conditions.having(shift=f"{shift},series={value}")
+    return conditions
 
 
 def _check_series(site: Site) -> None:
@@ -137,9 +137,8 @@ def _check_series(site: Site) -> None:
     from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
     for name, of in (("carbon", CARBON), ("tariff", TARIFF)):
-        value = getattr(site, name)
-        if isinstance(value, str | int | float):
-            parse_series(str(value), of, name=f"--{name}")
+        if (value := getattr(site, name)) is not None:
+            parse_series(value, of, name=f"--{name}")
 
 
 def with_slurm(site: Site, policy: Policy) -> tuple[Policy, Any]:

@@ -155,7 +155,7 @@ def energy_models(energy: Energy | None) -> EnergyModels | None:
     from windtunnel.energy.series_files import CARBON, TARIFF, Quantity, parse_series
 
     def series(value: float | str | None, name: str, of: Quantity) -> Series | None:
-        return None if value is None else parse_series(str(value), of, name=name)
+        return None if value is None else parse_series(value, of, name=name)
 
     return (
         PowerModel.from_toml(energy.power),
