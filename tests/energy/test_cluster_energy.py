@@ -315,3 +315,33 @@ def test_models_are_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(SpecError, match=word):
             PowerModel.from_mapping(wrong)
+
+
+def test_metrics_of_a_run_with_a_model_of_power_have_its_energy() -> None:
+    jobs = {"submit_time": [0, 0], "duration": [3600, 1800], "num_gpus": [2, 1]}
+    draws = {"gpus": {"default": {"idle_w": 50, "active_w": 250}}}
+
+    @wt.metric("grams-a-job")
+    def grams_a_job(outcome: wt.Outcome) -> float:
+        return 1000 * outcome.metrics()["carbon_kg"] / 2
+
+    run = wt.simulate(jobs, "1x4", power=draws, carbon=400, metrics="grams-a-job")
+    found = run.metrics()
+    # 3 GPUs at 250 W and 1 idle for half an hour, 2 and 2 for the other: 2.52 MJ, 0.7 kWh.
+    assert (found["energy_j"], found["carbon_kg"], found["cost"]) == (2_520_000, 0.28, None)
+    assert found["grams-a-job"] == 140
+    assert "energy_j" not in wt.simulate(jobs, "1x4").metrics()
+    with pytest.raises(SpecError, match="H100"):
+        wt.simulate(jobs, "1x4:A100", power={"gpus": {"H100": draws["gpus"]["default"]}})
+
+
+def test_compared_runs_have_their_energy_until_one_instant(tmp_path: Path) -> None:
+    jobs = {"submit_time": [0, 10, 20], "duration": [100, 60, 40], "num_gpus": [1, 2, 1]}
+    draws = {"gpus": {"default": {"idle_w": 100, "active_w": 100}}}
+    both = wt.compare(jobs, "1x2", ["fifo", "sjf"], power=draws, tariff=3.6e5)
+    # sjf ends at 160, fifo at 200; two GPUs draw 200 W, also where nobody is there any more.
+    assert both.table["makespan"].to_pylist() == [200, 160]
+    assert both.table["energy_j"].to_pylist() == [40_000, 40_000]
+    assert both.table["cost"].to_pylist() == [4_000, 4_000]
+    both.save(tmp_path / "both")
+    assert wt.Comparison.load(tmp_path / "both").table.equals(both.table)

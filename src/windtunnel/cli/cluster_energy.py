@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windtunnel.cli.flying import Flown
-    from windtunnel.energy import Account, Series
+    from windtunnel.energy import Account
     from windtunnel.report.sections import Fact
-    from windtunnel.site.conditions import Conditions
+    from windtunnel.site.site import Site
 
 #: Parts of the energy, shown with their share.
 _PARTS = ("jobs_j", "idle_j", "host_j", "overhead_j")
@@ -21,54 +21,22 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True)
-class Accounting:
-    """What energy is accounted with, read before the run.
+def with_energy(flown: Flown, site: Site) -> Flown:
+    """Return the runs with their energy, where there is a model of power, and its notes.
 
-    Attributes:
-        carbon: g CO2eq per kWh.
-        tariff: money per kWh.
+    Raises:
+        SpecError, TraceError: the model does not describe what the cluster has, or a file is wrong.
     """
+    if next(iter(flown.outcomes.values())).settings.get("power") is None:
+        return flown
+    from windtunnel.energy import shared_end
+    from windtunnel.energy.accounting import Accounting
 
-    carbon: Series | None
-    tariff: Series | None
-
-    @classmethod
-    def of(cls, asked: Conditions) -> Accounting:
-        """Read what the site names.
-
-        Raises:
-            SpecError, TraceError: a file is wrong.
-        """
-        carbon, tariff = asked.site.carbon, asked.site.tariff
-        if carbon is None and tariff is None:
-            return cls(None, None)
-        from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
-
-        return cls(
-            None if carbon is None else parse_series(carbon, CARBON, name="--carbon"),
-            None if tariff is None else parse_series(tariff, TARIFF, name="--tariff"),
-        )
-
-    def with_energy(self, flown: Flown) -> Flown:
-        """Return the runs with their energy, where there is a model of power, and its notes.
-
-        Raises:
-            SpecError: the model does not describe what the cluster has.
-        """
-        model = next(iter(flown.outcomes.values())).settings.get("power")
-        if model is None:
-            return flown
-        from windtunnel.energy import PowerModel, account, shared_end
-
-        until = shared_end(flown.outcomes.values())
-        power = PowerModel.from_mapping(model)
-        books = {
-            name: account(outcome, power, carbon=self.carbon, tariff=self.tariff, until=until)
-            for name, outcome in flown.outcomes.items()
-        }
-        notes = [note for book in books.values() for note in book.notes()]
-        return replace(flown, books=books, notes=tuple(dict.fromkeys([*flown.notes, *notes])))
+    accounting = Accounting.of(site)
+    until = shared_end(flown.outcomes.values())
+    books = {name: accounting.book(outcome, until) for name, outcome in flown.outcomes.items()}
+    notes = [note for book in books.values() for note in book.notes()]
+    return replace(flown, books=books, notes=tuple(dict.fromkeys([*flown.notes, *notes])))
 
 
 def energy_data(book: Account) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from windtunnel.cli.cluster_energy import Accounting, energy_data
+from windtunnel.cli.cluster_energy import energy_data, with_energy
 from windtunnel.cli.flying import FlightRequest, Flown, fly, notes_of, settings_of
 from windtunnel.cli.machine import cluster_data, run_data, trace_data
 from windtunnel.cli.options import (
@@ -48,8 +48,7 @@ def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Re
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
     request = FlightRequest.of(trace, listed(policies), asked)
-    accounting = Accounting.of(request.asked)
-    return comparison(accounting.with_energy(fly(request)), interactive=interactive)
+    return comparison(with_energy(fly(request), request.asked.site), interactive=interactive)
 
 
 def comparison(flown: Flown, *, interactive: bool = False) -> Result:

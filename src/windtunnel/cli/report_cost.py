@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.cluster_energy import Accounting
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceRequest, open_request
 from windtunnel.cli.options import one_of, option, trace_options
@@ -68,6 +67,7 @@ def cost(
     from windtunnel.characterize.cost import bill
     from windtunnel.characterize.focus import focus_table
     from windtunnel.energy import PowerModel, account
+    from windtunnel.energy.accounting import Accounting
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import observed_cluster, recorded_outcome
@@ -76,7 +76,7 @@ def cost(
     _check_file(to)
     asked_prices = prices_of(price, prices)
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
-    accounting = Accounting.of(with_series(Conditions().having(**accounted)))
+    accounting = Accounting.of(with_series(Conditions().having(**accounted)).site)
     model = None if power is None else PowerModel.from_toml(power)
     chosen = resolved(as_typed(trace, cluster, slurm_conf, trust=trust)).site.cluster
     request = TraceRequest(trace, **asked)

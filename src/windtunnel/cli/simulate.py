@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.cluster_energy import Accounting, energy_data, energy_facts
+from windtunnel.cli.cluster_energy import energy_data, energy_facts, with_energy
 from windtunnel.cli.flying import FlightRequest, fly, notes_of, settings_of
 from windtunnel.cli.machine import cluster_data, run_data, trace_data
 from windtunnel.cli.opening import check_out
@@ -71,8 +71,7 @@ def simulate(
     record = asked.get("record")
     check_out(Path(record) if record else None, (".parquet",), trace, "--record")
     request = FlightRequest.of(trace, [policy], asked)
-    accounting = Accounting.of(request.asked)
-    flown = accounting.with_energy(fly(request))
+    flown = with_energy(fly(request), request.asked.site)
     (outcome,) = flown.outcomes.values()
     drawn = lines.write(outcome, flown.trace, title=flown.title)
     flown = replace(flown, notes=(*flown.notes, *drawn))

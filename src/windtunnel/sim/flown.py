@@ -29,6 +29,7 @@ class Flown:
             which engine ran; enough to run it again.
         reasons: row -> why the job was rejected.
         notes: what a reader of the numbers must know, one sentence each.
+        energy: what it drew, emits and costs, by name; empty without a model of power.
         own: what metrics of the user's own say of it, by name.
         wait_reasons: row -> why the job waited last, where the policy tells.
     """
@@ -41,6 +42,7 @@ class Flown:
     notes: tuple[str, ...] = ()
     own: dict[str, float | None] = field(default_factory=dict)
     wait_reasons: dict[int, str] = field(default_factory=dict)
+    energy: dict[str, float | None] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> pa.Table:

@@ -50,7 +50,8 @@ class Outcome(Flown):
 
         And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters;
         `windtunnel.sim.observe.goodput.summary`: goodput, ETTR and MTTF of a run with failures;
-        and the metrics of one's own that the run was asked for.
+        with a model of power ``energy_j`` (J), and ``carbon_kg`` and ``cost`` of it, None where
+        not asked for; and the metrics of one's own that the run was asked for.
 
         Args:
             more: further metrics of one's own: functions of an outcome, or their names.
@@ -58,7 +59,7 @@ class Outcome(Flown):
         Raises:
             SpecError: there is no such metric, or it returned no number.
         """
-        found = measures.summary(self) | self._jain | self._goodput
+        found = measures.summary(self) | self._jain | self._goodput | self.energy
         return found | self.own | measured(self, more)
 
     # By group of jobs.

@@ -14,7 +14,7 @@ from windtunnel.sim.contract import FunctionPolicy
 from windtunnel.sim.outcome import SAVED
 from windtunnel.study.predictions import Predictions
 from windtunnel.study.resolving import conditions_of, resolved
-from windtunnel.study.simulate import fly
+from windtunnel.study.simulate import fly, with_energy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,12 +80,13 @@ def fly_several(
     predictions = Predictions(table, several[0].seed)
     for one in several:  # what cannot be ordered by is an error before any run
         predictions.column_of(one.scheduler.policy)
-    outcomes = {}
+    outcomes = []
     for label, one in zip(labels, several, strict=True):
-        outcomes[label] = fly(table, one, predictions)
+        outcomes.append(fly(table, one, predictions))
         if on_done is not None:
             on_done(label)
-    return Comparison(outcomes)
+    alike = with_energy(outcomes, several[0].site)
+    return Comparison(dict(zip(labels, alike, strict=True)))
 
 
 def check_labels(several: Sequence[Conditions]) -> list[str]:

@@ -26,7 +26,7 @@ from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     import pyarrow as pa
@@ -135,8 +135,24 @@ def fly(table: pa.Table, conditions: Conditions, predictions: Predictions | None
     notes = (*outcome.notes, *held, *aliases, *passed, *window_notes(outcome))
     outcome = replace(outcome, notes=notes)
     keep_record(outcome, conditions.record)
+    outcome = with_energy([outcome], conditions.site)[0]
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
+
+
+def with_energy(outcomes: Sequence[Outcome], site: Site) -> list[Outcome]:
+    """Return runs that are compared with their energy, where they had a model of power.
+
+    Raises:
+        SpecError, TraceError: the model does not describe what the cluster has, or a file is wrong.
+    """
+    if outcomes[0].settings.get("power") is None:
+        return list(outcomes)
+    from windtunnel.energy import shared_end  # it brings the readers of traces
+    from windtunnel.energy.accounting import Accounting
+
+    accounting, until = Accounting.of(site), shared_end(outcomes)
+    return [replace(one, energy=accounting.totals(one, until)) for one in outcomes]
 
 
 def _when_ready(table: pa.Table, conditions: Conditions) -> tuple[pa.Table, list[str]]:

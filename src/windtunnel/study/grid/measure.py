@@ -108,7 +108,7 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
         "notes": list(outcome.notes),
         **{name: value for name, value in outcome.metrics().items() if name not in outcome.own},
         "own": [{"name": name, "value": value} for name, value in outcome.own.items()],
-        **{name: energy.get(name) for name in ("energy_j", "carbon_kg", "cost")},
+        **{name: energy[name] for name in ("energy_j", "carbon_kg", "cost") if name in energy},
     }
     if counted.any():
         row |= big_measures(outcome, big_jobs(outcome.num_gpus, counted))
