@@ -527,6 +527,38 @@ def test_a_slow_job_is_not_paused_beyond_its_deadline(engine: str) -> None:
     assert run.flight.segment_end[mine].tolist() == [110, 210]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("believed", "stays"), [(60, [(0, 110), (200, 220)]), (70, [(0, 120), (200, 210)])]
+)
+def test_what_is_left_of_a_believed_length_is_counted_at_the_jobs_speed(
+    engine: str, believed: float, stays: list[tuple[float, float]]
+) -> None:
+    # As above, of 65 s, believed to be 60 or 70: at that time half of them are done, and the rest
+    # takes as long as they are. Of these 60 s (70) there are 40 (30) until 100 and 10 (20) from 200
+    # until the deadline; the other 10 (20) are dear. It was stopped at 100 already.
+    slowdown = wt.Slowdown(share_by=(ShareFactor("a", "b", 0.5, 0.5),))
+    jobs = {
+        "submit_time": [0, 0],
+        "duration": [65, 1000],
+        "estimate": [believed, 1000],
+        "num_gpus": [0.5, 0.5],
+        "workload": ["a", "b"],
+    }
+    shift = {
+        "rows": [[0, 1], [100, 5], [200, 1]],
+        "max_delay": 150,
+        "interruptible": True,
+        "lengths": "recorded",
+        "workloads": "a",
+        "fill": 1,
+    }
+    run = wt.simulate(jobs, "1x1", "fifo", slowdown=slowdown, shift=shift, engine=engine)
+    flight, mine = run.flight, run.flight.segment_job == 0
+    found = zip(flight.segment_start[mine], flight.segment_end[mine], strict=True)
+    assert list(found) == stays
+
+
 def test_forecast_errors_are_seeded() -> None:
     jobs = {"submit_time": [0.0], "duration": [HOUR], "num_gpus": [1]}
     rows = [[HOUR * hour, 100 + hour % 5] for hour in range(48)]

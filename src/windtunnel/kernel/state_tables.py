@@ -89,6 +89,10 @@ class StateTables:
         """Return how long a running job still takes as things are, s."""
         return self.state.end_of(job) - self.state.now
 
+    def rate(self, job: int) -> float:
+        """Return the work that a running job does a second."""
+        return self.state.rate[job] if self.state.is_segmented else 1.0
+
     def levels(self) -> tuple:
         """Return (stay, time, level) of all power limits that running jobs were given."""
         many = self.state.stays.num_levels

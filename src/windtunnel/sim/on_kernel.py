@@ -38,6 +38,7 @@ class OnKernel:
         self.waiting_jobs, self.stay_of = tables.waiting_jobs, tables.stay_number
         self.where, self.sharing = tables.where, tables.sharing
         self.attained, self.time_to_end = tables.attained, tables.time_to_end
+        self.rate = tables.rate
         self.secured, self.saved_last = tables.secured, tables.saved_last
         self.floor, self.most_nodes_in_use = tables.floor_of, state.node_use.take_peak
         self.failing, self.fail_at, self.take_failed = sim.failing, sim.fail_at, sim.take_failed

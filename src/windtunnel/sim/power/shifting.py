@@ -116,9 +116,9 @@ class Shifter:
 
     def _left(self, job: int) -> float:
         """Return the seconds a running job is believed to need yet, at its present rate."""
-        if self.plan.length[job] == self._duration[job]:
-            return float(self.run.time_to_end(job))
-        return self._length_left(job)
+        left = float(self.run.time_to_end(job))
+        more = self.plan.length[job] - self._duration[job]
+        return left + more / float(self.run.rate(job)) if more else left
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
         """Return when the rest of a job is best run; empty = now, and without a pause."""

@@ -69,6 +69,10 @@ class Lent(State):
         """Return how long a running job still takes as things are, s."""
         return self.running[job].due - self.now
 
+    def rate(self, job: int) -> float:
+        """Return the work that a running job does a second."""
+        return self.running[job].rate
+
     def free_in(self, place: int) -> int:
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
         return int(self.free.free[place])
