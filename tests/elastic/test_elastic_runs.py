@@ -390,3 +390,23 @@ def test_neighbours_feel_the_cores_of_an_option(engine: str) -> None:
     assert out.flight.stretches is not None
     assert out.flight.stretches.cpus.tolist() == [16, 0]
     assert out.table["end_time"].to_pylist() == [20, 30]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_equal_shares_grow_on_what_others_give_back(engine: str) -> None:
+    """Eight jobs have a GPU each until 1; j8 comes at 2, and two jobs that do not change at 3.
+
+    Each may have 2 of the 8 GPUs then; j0 has one and finds none free, j8 has 4 and gives two back
+    at 12. j0 takes one of them at once, not when somebody may change next.
+    """
+    fixed = [(0, None, 1, None, None)] * 7
+    late = [(3, None, 2, None, None), (3, None, 1, None, None)]
+    jobs = jobs_of((0, "steep", 1, "ga", 100), *fixed, (2, "steep", 1, "ga", 100), *late)
+    jobs["duration"] = [1.0] * 9 + [30.0] * 2
+    out = wt.simulate(
+        jobs, wt.ClusterSpec.uniform(nodes=1, gpus_per_node=8, cpus_per_node=16),
+        "equal-share:interval=10", models=MODELS, penalty=0, until=30, engine=engine,
+    )  # fmt: skip
+    stays = out.segments.select(["row", "start", "num_gpus"]).to_pylist()
+    found = [(stay["start"], stay["num_gpus"]) for stay in stays if stay["row"] == 0]
+    assert found == [(0, 1), (12, 2)]

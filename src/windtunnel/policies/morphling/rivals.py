@@ -63,7 +63,8 @@ class EqualShare(Policy):
         draft = Draft(now, cluster)
         active = max(1, len(draft.held) + len(queue))
         share = max(1, math.floor(_at_hand(draft) / active))
-        for held in list(draft.held.values()):
+        # Who has more than its share goes first: others grow on what it gives back.
+        for held in sorted(draft.held.values(), key=lambda held: held.option.num_gpus <= share):
             self._to_share(draft, held, share)
         for job in queue:
             draft.put_first(job, sized(draft.admitted(job, cluster.options(job)), share))
