@@ -591,3 +591,21 @@ def test_a_policy_that_returns_nothing_is_told_what_to_return(engine: str) -> No
     jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1]}
     with pytest.raises(wt.PolicyError, match=r"decide returned None.*or to return \(\)"):
         wt.simulate(jobs, "pool:1", lambda now, queue, cluster: None, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_none_is_no_decisions_where_nobody_waits_or_jobs_are_started_at_once(engine: str) -> None:
+    """One that starts jobs at once may let them wait: at 5 the third. At 10 and 15 nobody waits."""
+
+    def at_once(now: float, queue: Any, cluster: Any) -> None:
+        for job in queue:
+            if now % 10 == 0:
+                cluster.start(job)
+
+    def listed(now: float, queue: Any, cluster: Any) -> list[wt.Start] | None:
+        return [wt.Start(job) for job in queue] or None
+
+    jobs = {"submit_time": [0, 0, 5], "duration": [10, 10, 5], "num_gpus": [1, 1, 1]}
+    for policy, third in ((at_once, 10), (listed, 5)):
+        out = wt.simulate(jobs, "3x1", policy, engine=engine)
+        assert out.table["start_time"].to_pylist() == [0, 0, third]

@@ -300,6 +300,9 @@ class Policy:
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
         """Yield decisions at ``now`` (s); each is applied before the next is asked for.
 
+        None is no decisions where nobody waits, or once ``cluster.start`` has been called; before
+        that it is an error, as of a policy that has forgotten to yield.
+
         Args:
             now: the instant, s.
             queue: waiting jobs (`windtunnel.kernel.policy_views.QueueView`): an iterable of
