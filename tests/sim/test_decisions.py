@@ -609,3 +609,22 @@ def test_none_is_no_decisions_where_nobody_waits_or_jobs_are_started_at_once(eng
     for policy, third in ((at_once, 10), (listed, 5)):
         out = wt.simulate(jobs, "3x1", policy, engine=engine)
         assert out.table["start_time"].to_pylist() == [0, 0, third]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("name", ["num_gpus", "remaining", "running", "user", "mark"])
+def test_a_policy_cannot_change_jobs(engine: str, name: str) -> None:
+    def key(job: wt.JobView, now: float) -> float:
+        setattr(job, name, 1)
+        return 0.0
+
+    def decide(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        for job in queue:
+            setattr(job, name, 1)
+            yield wt.Start(job)
+
+    jobs = {"submit_time": [0], "duration": [1], "num_gpus": [2]}
+    expected = rf"jobs cannot be changed: found job.{name} = 1; keep .* dict of your own"
+    for policy in (key, decide):
+        with pytest.raises(AttributeError, match=expected):
+            wt.simulate(jobs, "pool:2", policy, engine=engine)

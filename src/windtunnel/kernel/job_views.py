@@ -50,6 +50,12 @@ class JobView:
         value = getattr(self._jobs, name)[self.row]
         return float(value) if isinstance(value, numpy.floating) else value
 
+    def __setattr__(self, name: str, value: object) -> None:
+        message = (
+            f"jobs cannot be changed: found job.{name} = {value!r}; keep what you note of jobs"
+        )
+        raise AttributeError(f"{message} in a dict of your own, by job.number.")
+
     def __repr__(self) -> str:
         return f"JobView({self.job_id!r}, num_gpus={self.num_gpus:g})"
 

@@ -49,7 +49,7 @@ class Jobs:
         return [JobView(self, row) for row in range(len(self))]
 
 
-class JobView(metaclass=ABCMeta):  # noqa: B024 - the kernel has views of its own
+class JobView(metaclass=ABCMeta):  # the kernel has views of its own
     """One job, for tier-2 and tier-3 policies: ``job.num_gpus``, ``job.user`` ... by column name.
 
     Attributes:
@@ -63,18 +63,32 @@ class JobView(metaclass=ABCMeta):  # noqa: B024 - the kernel has views of its ow
     __slots__ = ("_jobs", "duration", "num_gpus", "number", "remaining", "row", "run_time",
                  "running", "submit_time")  # fmt: skip
 
-    def __init__(self, jobs: Jobs, row: int) -> None:
-        self._jobs = jobs
-        self.row = row
-        self.number = -1
+    _jobs: Jobs
+    row: int
+    number: int
+    submit_time: float
+    num_gpus: float
+    duration: float
+    remaining: float
+    run_time: float
+    running: bool
+
+    def __init__(self, jobs: Jobs, row: int, number: int = -1) -> None:
         # The columns that policies read at every decision are plain attributes; the rest is looked
         # up by name.
-        self.submit_time = float(jobs.submit_time[row])
-        self.num_gpus = float(jobs.num_gpus[row])
-        self.duration = float(jobs.duration[row])
-        self.remaining = self.duration
-        self.run_time = 0.0
-        self.running = False
+        duration = float(jobs.duration[row])
+        show(
+            self,
+            _jobs=jobs,
+            row=row,
+            number=number,
+            submit_time=float(jobs.submit_time[row]),
+            num_gpus=float(jobs.num_gpus[row]),
+            duration=duration,
+            remaining=duration,
+            run_time=0.0,
+            running=False,
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # a copy asks, before it has any attribute
@@ -82,5 +96,20 @@ class JobView(metaclass=ABCMeta):  # noqa: B024 - the kernel has views of its ow
         value = getattr(self._jobs, name)[self.row]
         return float(value) if isinstance(value, np.floating) else value
 
+    def __setattr__(self, name: str, value: object) -> None:
+        message = (
+            f"jobs cannot be changed: found job.{name} = {value!r}; keep what you note of jobs"
+        )
+        raise AttributeError(f"{message} in a dict of your own, by job.number.")
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        show(self, **state[1])
+
     def __repr__(self) -> str:
         return f"JobView({self.job_id!r}, num_gpus={self.num_gpus:g})"
+
+
+def show(view: JobView, **values: Any) -> None:
+    """Let a view of a job show these values; policies cannot."""
+    for name, value in values.items():
+        object.__setattr__(view, name, value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.sim.jobs import JobView
+from windtunnel.sim.jobs import JobView, show
 from windtunnel.sim.reference.place_search import PlaceSearch
 from windtunnel.sim.reference.progress import Checkpoints, Place, Stay
 
@@ -301,10 +301,10 @@ class State(PlaceSearch):
         """Return a job as policies see it, brought up to this instant."""
         view = self._views.get(job)
         if view is None:
-            view = self._views[job] = JobView(self.problem.jobs, int(self.problem.rows[job]))
-            view.number = job
-        view.running = job in self.running
-        view.run_time, view.remaining = self.attained(job)
+            row = int(self.problem.rows[job])
+            view = self._views[job] = JobView(self.problem.jobs, row, job)
+        run_time, remaining = self.attained(job)
+        show(view, running=job in self.running, run_time=run_time, remaining=remaining)
         return view
 
     def columns(self, numbers: np.ndarray, name: str) -> np.ndarray:
