@@ -118,3 +118,19 @@ def test_nodes_are_called_of_the_flavor_that_has_quota(engine: Any) -> None:
         power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [0, 4010]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_for_a_gang_that_is_larger_than_those_of_its_flavor(engine: Any) -> None:
+    """Four GPUs are one node of A100, or both of T4: of these has its queue the quota."""
+    quotas = (objects.FlavorQuotas("T4", {GPU: objects.Quota(4)}),)
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("t", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=(objects.Flavor("A100"), objects.Flavor("T4")),
+    )
+    jobs = {"submit_time": [0, 4000], "duration": [30, 30], "num_gpus": [4, 4], "num_tasks": [4, 4]}
+    out = wt.simulate(
+        jobs | {"vc": ["t", "t"]}, "1x4:A100,2x2:T4", Kueue(manifests), engine=engine,
+        power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 4010]

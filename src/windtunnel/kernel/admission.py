@@ -206,17 +206,25 @@ class Admission:
         """Return the least that a job can be brought to draw where ``place`` says, nanowatts."""
         return self.state.power.choices.floor_of(job, free.place, 0, free.place.count)
 
-    def look_in(self, free: Free, job: int, takes: bool) -> list[tuple[int, int]] | None:
+    def look_in(
+        self, free: Free, job: int, takes: bool, kind: cython.int
+    ) -> list[tuple[int, int]] | None:
         """Return what a job would get now in another free state; None = it would not start there.
 
         Args:
             free: the other state.
             job: a waiting job.
             takes: it is taken there.
+            kind: as what it would start; -1 = as it was asked for.
         """
         spare: cython.longlong = self.state.spare() if self.state.has_power else 0
-        free.draws = self.state.stays.count
-        if not self.fit_in(free, job, self.state.now, spare):
+        fits: cython.bint
+        if kind < 0:
+            fits = self.fit_in(free, job, self.state.now, spare)
+        else:
+            fits = self.fit_as(free, job, kind, spare)
+            fits = fits and self.state.allows(free, job, kind, free.place)
+        if not fits:
             return None
         found: Pairs = Pairs(free.place.count)
         found.extend(free.place, 0, free.place.count)

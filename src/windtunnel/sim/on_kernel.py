@@ -49,6 +49,7 @@ class OnKernel:
         self.may_go_on, self.nodes_for = run.policy.may_go_on, run.policy.nodes_for
         #: Quotas that are tried stand in what would be free.
         self.trying_quotas = nullcontext
+        self._kinds: dict[tuple[int, frozenset[int]], int] = {}
         self.asks_below = run.rules.preemption == "feasible" and run.rules.quotas is None
         columns = tables.columns()
         self._columns = {name: columns[name] for name in ("left", "useful", "lost")}
@@ -85,15 +86,29 @@ class OnKernel:
         self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool = False
     ) -> Where | None:
         """Return where a waiting job would go in what would be free, on some nodes alone."""
-        others: list[int] = []
-        if nodes is not None:
-            others = [n for n in range(len(self.run.problem.sizes)) if n not in nodes]
+        look_in: Any = self.run.admission.look_in
+        where: Where | None
+        if nodes is None:
+            where = look_in(shown, job, takes, -1)
+            return where
+        others = [n for n in range(len(self.run.problem.sizes)) if n not in nodes]
         for node in others:
             shown.withhold_node(node, ASLEEP)
-        where: Where | None = self.run.admission.look_in(shown, job, takes=takes)
+        where = look_in(shown, job, takes, self._kind_on(job, nodes))
+        if where is None:  # quotas and power are seen to type by type there
+            where = look_in(shown, job, takes, -1)
         for node in others:
             shown.restore_node(node, ASLEEP)
         return where
+
+    def _kind_on(self, job: int, nodes: frozenset[int]) -> int:
+        """Return the kind of what a job asks for, on some nodes alone."""
+        asked = int(self.run.problem.demand_of[job])
+        if (asked, nodes) not in self._kinds:
+            problem = self.run.problem
+            bound = problem.on_nodes(problem.demands[asked], sum(1 << node for node in nodes))
+            self._kinds[asked, nodes] = self.free.add_kind(bound)
+        return self._kinds[asked, nodes]
 
     def give_in(self, shown: Any, job: int) -> None:
         """Let the place of a running job be free in what would be free."""

@@ -104,7 +104,10 @@ class Problem:
 
     def on_types(self, demand: Any, types: Collection[str | None]) -> Any:
         """Return a demand that accepts some GPU types alone."""
-        nodes = nodes_of_types(self.types, frozenset(types))
+        return self.on_nodes(demand, nodes_of_types(self.types, frozenset(types)))
+
+    def on_nodes(self, demand: Any, nodes: int) -> Any:
+        """Return a demand that accepts some nodes alone, given as a bitset."""
         return restricted(demand, self._empty, nodes)
 
     @cached_property

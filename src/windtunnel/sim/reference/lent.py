@@ -107,18 +107,26 @@ class Lent(State):
         self, shown: Any, job: int, nodes: frozenset[int] | None, *, takes: bool = False
     ) -> Where | None:
         """Return where a waiting job would go in what would be free; None of nodes = on all."""
-        free = shown
+        free, where = shown, None
         if nodes is not None:
             free = shown.copy()
             for node in range(len(self.problem.sizes)):
                 if node not in nodes:
                     free.withhold(node)
-        where, _ = self.search(job, free, self.now, self.spare)
+            where = self._look_on(free, job, nodes)
+        if where is None:  # quotas and power are seen to type by type there
+            where, _ = self.search(job, free, self.now, self.spare)
         if where is not None and takes:
             shown.take(where, self.demand[job])
             if self.quotas is not None:
                 self.quotas.begin(job, where)
         return where
+
+    def _look_on(self, free: Any, job: int, nodes: frozenset[int]) -> Where | None:
+        """Return where a job would go that asks for what it does on some nodes alone."""
+        bound = self.problem.on_nodes(self.demand[job], sum(1 << node for node in nodes))
+        where = self.put(self.opened(free, job), job, bound)
+        return where if where is not None and self.affords(job, where) else None
 
     def give_in(self, shown: Any, job: int) -> None:
         """Let the place of a running job be free in what would be free."""
