@@ -134,3 +134,21 @@ def test_nodes_are_called_for_a_gang_that_is_larger_than_those_of_its_flavor(eng
         power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [0, 4010]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_one_flavor_of_several_with_quota(engine: Any) -> None:
+    """The A100s have the quota for four GPUs and are two: the T4s are called, not some of each."""
+    kinds = ("A100", "T4")
+    quotas = tuple(objects.FlavorQuotas(kind, {GPU: objects.Quota(4)}) for kind in kinds)
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=tuple(objects.Flavor(kind, topology="hosts") for kind in kinds),
+        topologies=(objects.Topology("hosts", ("kubernetes.io/hostname",)),),
+    )
+    jobs = {"submit_time": [0, 8000], "duration": [3000, 100], "num_gpus": [1, 4]}
+    out = wt.simulate(
+        jobs | {"num_tasks": [1, 4], "vc": ["q", "q"]}, "1x2:A100,2x2:T4", Kueue(manifests),
+        engine=engine, power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s", until=9000,
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 8010]

@@ -398,3 +398,26 @@ def test_nodes_are_called_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> N
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [1, 4011]
     assert out.table["nodes"].to_pylist() == [[0], [2]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_one_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
+        "NodeName=g[1-4] CPUs=8 Gres=gpu:A100:4\n"
+        "PartitionName=a Nodes=g[1-2] Default=YES\nPartitionName=b Nodes=g[3-4]\n"
+    )
+    jobs = {
+        "submit_time": [0, 4000],
+        "duration": [8000, 100],
+        "num_gpus": [2, 8],
+        "partition": ["a", "a,b"],
+    }
+    # Node 0 is held. Of the others 2 and 3 are called, both of b: not 1 and 2, one of each.
+    out = wt.simulate(
+        jobs, policy="slurm", slurm_conf=str(tmp_path), engine=engine, until=9000,
+        power={"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+        node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [1, 4011]
+    assert out.table["nodes"].to_pylist() == [[0], [2, 3]]

@@ -283,6 +283,10 @@ class Policy:
         """
         return None
 
+    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
+        """Return the same of a job that starts within one of several sets: as they are tried."""
+        return (self.nodes_for(job),)
+
     def decides_every(self, interval: float) -> None:
         """Note that a run delays decisions to the multiples of so many seconds; before the run."""
 

@@ -46,7 +46,7 @@ class OnKernel:
         self.interrupt, self.end_failed, self.pause = sim.interrupt, sim.end_failed, sim.pause
         self.hold, self.release = self.free.withhold_node, self.free.restore_node
         self.queue, self.works = run.queue_again, run.works
-        self.may_go_on, self.nodes_for = run.policy.may_go_on, run.policy.nodes_for
+        self.may_go_on, self.node_sets_for = run.policy.may_go_on, run.policy.node_sets_for
         #: Quotas that are tried stand in what would be free.
         self.trying_quotas = nullcontext
         self._kinds: dict[tuple[int, frozenset[int]], int] = {}

@@ -274,20 +274,18 @@ class KueueRun(Policy):
             if job.vc not in self.reader.stopped:
                 self.scheduler.submit(workload, queue_name)
 
-    def nodes_for(self, job: int) -> frozenset[int] | None:
-        """Return the nodes of a job's flavor; before it is admitted, of those with quota for it."""
+    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
+        """Return the nodes of a job's flavor; before it is admitted, of each with quota for it."""
         if len(set(self._type_of)) == 1 or job not in self._jobs:
-            return None  # or it came after the last decision
+            return (None,)  # or it came after the last decision
         if job in self.held:
-            return self._nodes_of_types(self._types(self.held[job][2]))
+            return (self._nodes_of_types(self._types(self.held[job][2])),)
         view = self._jobs[job]
         node = self.state.tree.queues[self.reader.queue_of(view)]
         flavors = [of.flavor for group in node.asks.resource_groups for of in group.flavors]
         gpus = round(view.num_gpus * self._units)
         able = [flavor for flavor in flavors if node.fits({(flavor, self.gpu): gpus})]
-        sets = [self._nodes_of_types(self.types[flavor]) for flavor in able or flavors]
-        whole = [nodes for nodes in sets if nodes is not None]
-        return frozenset().union(*whole) if len(whole) == len(sets) else None
+        return tuple(self._nodes_of_types(self.types[flavor]) for flavor in able or flavors)
 
     def _nodes_of_types(self, types: tuple[str, ...] | None) -> frozenset[int] | None:
         """Return the nodes with some GPU types; None = all."""

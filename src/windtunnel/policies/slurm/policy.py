@@ -135,8 +135,8 @@ class SlurmRun(Policy):
                 found[job] = "BadConstraints"
         return {job: f"Slurm never starts it: {reason}" for job, reason in found.items()}
 
-    def nodes_for(self, job: int) -> frozenset[int] | None:
-        """Return the nodes of a job's partitions."""
+    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
+        """Return the nodes of each of a job's partitions."""
         return self._nodes[job]
 
     def wait_reasons(self) -> dict[int, str]:
@@ -270,15 +270,15 @@ class SlurmRun(Policy):
                 self.controller.ask(now - 1 if self._delay else now)
 
 
-def _nodes_by_job(tables: SlurmTables) -> list[frozenset[int] | None]:
-    """Return the nodes of each job's partitions; None = all, or it has none."""
-    site, known = tables.site, dict[tuple[str, ...], frozenset[int] | None]()
+def _nodes_by_job(tables: SlurmTables) -> list[tuple[frozenset[int] | None, ...]]:
+    """Return the nodes of each of a job's partitions; None = all, or it has none."""
+    names = [node.name for node in tables.site.nodes]
+    known: dict[str, frozenset[int] | None] = {}
     found = []
     for parts in tables.partitions:
-        names = tuple(part.name for part in parts)
-        if names not in known:
-            nodes = frozenset(at for at, node in enumerate(site.nodes)
-                              if any(node.name in part.nodes for part in parts))  # fmt: skip
-            known[names] = nodes if 0 < len(nodes) < len(site.nodes) else None
-        found.append(known[names])
+        for part in parts:
+            if part.name not in known:
+                nodes = frozenset(at for at, name in enumerate(names) if name in part.nodes)
+                known[part.name] = nodes if 0 < len(nodes) < len(names) else None
+        found.append(tuple(dict.fromkeys(known[part.name] for part in parts)) or (None,))
     return found

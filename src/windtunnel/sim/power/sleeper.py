@@ -19,9 +19,13 @@ from windtunnel.sim.power.ces import Ces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import SleepPlan
+
+    #: Sets of nodes, None = all, in the order in which they are tried.
+    NodeSets: TypeAlias = tuple[frozenset[int] | None, ...]
 
 
 class Sleeper:
@@ -129,25 +133,33 @@ class Sleeper:
         if run.works is not None:
             return nodes_for_options(run, self._not_awake())
         needed: dict[int, None] = {}
-        hopeless: dict[tuple[int, frozenset[int] | None], int] = {}
+        hopeless: dict[tuple[int, NodeSets], int] = {}
         shown = self._all_awake()
         with run.trying_quotas():
             for job in waiting:
-                kind = int(run.class_of[job]), run.nodes_for(job)
+                kind = int(run.class_of[job]), run.node_sets_for(job)
                 if kind in hopeless:
                     continue
-                where = run.look_in(shown, job, kind[1], takes=True)
+                where = self._look(shown, job, kind[1], takes=True)
                 if where is None:
                     hopeless[kind] = job
                 else:
                     needed |= {node: None for node, _ in where}
         if hopeless:
             shown = self._all_awake()
-            alone = [run.look_in(shown, job, kind[1]) for kind, job in hopeless.items()]
+            alone = [self._look(shown, job, kind[1]) for kind, job in hopeless.items()]
             for (line, _), where in zip(hopeless, alone, strict=True):
                 there = self._look_below(line) if where is None and run.asks_below else where
                 needed |= {node: None for node, _ in there or ()}
         return list(needed)
+
+    def _look(self, shown: Any, job: int, sets: NodeSets, *, takes: bool = False) -> Where | None:
+        """Return where a job would go, in the first set of nodes in which it has a place."""
+        for nodes in sets:
+            where: Where | None = self.run.look_in(shown, job, nodes, takes=takes)
+            if where is not None:
+                return where
+        return None
 
     def _all_awake(self) -> Any:
         """Return what would be free if all nodes were awake."""

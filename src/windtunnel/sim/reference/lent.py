@@ -36,7 +36,7 @@ class Lent(State):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.may_go_on, self.nodes_for = self.policy.may_go_on, self.policy.nodes_for
+        self.may_go_on, self.node_sets_for = self.policy.may_go_on, self.policy.node_sets_for
         self.asks_below = given[-1].preemption == "feasible" and self.quotas is None
         self._fails_at = [math.inf] * len(self.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
