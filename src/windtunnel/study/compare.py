@@ -85,8 +85,9 @@ def fly_several(
         outcomes.append(fly(table, one, predictions))
         if on_done is not None:
             on_done(label)
-    alike = with_energy(outcomes, several[0].site)
-    return Comparison(dict(zip(labels, alike, strict=True)))
+    if len(outcomes) > 1:  # to the last end of any
+        outcomes = with_energy(outcomes, several[0].site)
+    return Comparison(dict(zip(labels, outcomes, strict=True)))
 
 
 def check_labels(several: Sequence[Conditions]) -> list[str]:
