@@ -69,6 +69,22 @@ def test_a_job_that_never_goes_on_waits_until_the_end() -> None:
     assert out.metrics()["ettr"] == 0
 
 
+def test_who_goes_on_at_once_waits_for_nothing_also_if_others_come_first_then() -> None:
+    """At 8 the gang goes on with node 2 in place of 0, and gives way to the job that comes then."""
+    jobs = {
+        "submit_time": [0, 8],
+        "duration": [20, 10],
+        "num_gpus": [2, 2],
+        "priority": [0, 1],
+    }
+    down = Disruptions(node_failures=(NodeFailure(node=0, time=8),), on_failure="swap")
+    out = wt.simulate(jobs, "3x1", "priority-preemptive", disruptions=down)
+    assert out.segments["row"].to_pylist() == [0, 0, 1, 0]
+    assert out.segments["start"].to_pylist() == [0, 8, 8, 18]
+    assert out.table["num_preemptions"].to_pylist() == [1, 0]
+    assert waited(out).tolist() == [0]
+
+
 def test_parts_add_up_to_what_was_held() -> None:
     random = np.random.default_rng(3)
     jobs = {

@@ -15,6 +15,8 @@ from windtunnel.sim.metrics import size_classes
 from windtunnel.sim.timeline import resample, steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
 #: On two GPUs, first come, first served: a 0-30, b 0-10, c 10-35 (waits 9 s), d 30-70 (26 s).
@@ -198,6 +200,30 @@ def test_curves_of_a_cut_run_and_of_shares() -> None:
     assert at(out.queue(), "gpus", [0, 1]) == [0, 0.6]
     whole = wt.simulate(jobs, "pool:1")
     assert whole.utilization()["gpus"].to_pylist()[-1] == 0  # exactly idle at last
+
+
+def test_the_averages_of_a_run_reach_to_the_last_stay_that_was_cut() -> None:
+    """At 100 the policy stops the second job for ever: 10 + 100 GPU-seconds of 2 x 100."""
+
+    class StopsAll(wt.Policy):
+        def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+            if now < 100:
+                yield from (wt.Start(job) for job in queue)
+                yield wt.Wake(100)
+            else:
+                yield from (wt.Preempt(job) for job in cluster.running)
+
+    jobs = {"submit_time": [0, 0], "duration": [10, 1000], "num_gpus": [1, 1]}
+    metrics = wt.simulate(jobs, "pool:2", StopsAll).metrics()
+    assert (metrics["makespan"], metrics["utilization"]) == (100, 0.55)
+
+
+def test_utilization_follows_what_is_up_until_the_horizon() -> None:
+    """The other node fails at 50, while one job runs on past the horizon at 100."""
+    jobs = {"submit_time": [0], "duration": [1000], "num_gpus": [1]}
+    down = {"node_failures": [{"node": 1, "time": 50, "until": 200}]}
+    curve = wt.simulate(jobs, "2x1", until=100, disruptions=down).utilization()
+    assert curve.to_pydict() == {"time": [0, 50], "gpus": [1, 1], "utilization": [0.5, 1]}
 
 
 def test_rejected_jobs_are_in_no_queue() -> None:

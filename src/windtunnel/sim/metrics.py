@@ -53,10 +53,11 @@ def horizon(outcome: Flown) -> tuple[float, float]:
         return 0.0, 0.0
     first = float(outcome.submit_time[flown].min())
     until = outcome.settings.get("until")
-    if until is not None and (~np.isin(flight.status[flown], (FINISHED, FAILED))).any():
+    all_over = np.isin(flight.status[flown], (FINISHED, FAILED)).all()
+    if until is not None and not all_over:
         return first, max(first, float(until))
-    # The last that ended may be a stay that a failure cut, of a job that waits for ever.
-    ends = flight.end if flight.interruptions is None else flight.segment_end
+    # The last that ended may be a stay that was cut, of a job that waits for ever.
+    ends = flight.end if all_over else flight.segment_end
     ends = ends[~np.isnan(ends)]
     return first, float(ends.max()) if len(ends) else first
 

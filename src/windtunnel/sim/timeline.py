@@ -80,15 +80,17 @@ def utilization(outcome: Flown) -> pa.Table:
     time, used = steps(np.concatenate([start, end[ended]]), np.concatenate([gpus, -gpus[ended]]))
     used = used / 1e6
     if flight.interruptions is not None:
-        return _of_those_up(time, used, flight.interruptions)
+        # Jobs that still run hold their GPUs until the horizon, whatever goes up or down meanwhile.
+        last = time.max(initial=0.0) if ended.all() else float(outcome.settings["until"])
+        return _of_those_up(time, used, flight.interruptions, last)
     return pa.table({"time": time, "gpus": used, "utilization": used / outcome.cluster.num_gpus})
 
 
-def _of_those_up(time: np.ndarray, used: np.ndarray, found: Interruptions) -> pa.Table:
-    """Return the table of `utilization` with a row, too, wherever the GPUs up change."""
+def _of_those_up(time: np.ndarray, used: np.ndarray, found: Interruptions, last: float) -> pa.Table:
+    """Return the table of `utilization` with a row, too, wherever the GPUs up change until last."""
     if len(time) == 0:
         return pa.table({"time": time, "gpus": used, "utilization": used})
-    inside = (found.up_time > time[0]) & (found.up_time < time[-1])
+    inside = (found.up_time > time[0]) & (found.up_time < last)
     times = np.union1d(time, found.up_time[inside])
     gpus = used[np.searchsorted(time, times, side="right") - 1]
     up = found.up_gpus[np.searchsorted(found.up_time, times, side="right") - 1]

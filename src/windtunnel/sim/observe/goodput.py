@@ -22,6 +22,7 @@ jobs, of MTTF by Garwood's exact bounds of a Poisson count.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,8 +93,12 @@ def waited(outcome: Flown) -> np.ndarray:
     lasts = np.searchsorted(rows, found.stop_row, side="right")
     last = horizon(outcome)[1]
     waits = np.zeros(len(firsts))
+    #: Job and time -> stops so far: several stays of a job may end at one instant.
+    before: Counter[tuple[int, float]] = Counter()
     for k, (low, high) in enumerate(zip(firsts.tolist(), lasts.tolist(), strict=True)):
-        at = low + int(np.searchsorted(ends[low:high], found.stop_time[k], side="right"))
+        stop = int(found.stop_row[k]), float(found.stop_time[k])
+        before[stop] += 1
+        at = low + int(np.searchsorted(ends[low:high], stop[1])) + before[stop]
         if at < high:
             waits[k] = starts[at] - found.stop_time[k]
         elif flight.status[found.stop_row[k]] != FAILED:
