@@ -199,6 +199,28 @@ def test_equal_weighted_shares_are_equal(engine: Any) -> None:
     assert out.table["start_time"].to_pylist() == [0, 11, 1]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_fair_queue_counts_its_new_job_when_the_largest_share_goes(engine: Any) -> None:
+    """With m3 the share of m is 4/12, above b's 3/12: m2 goes, then b2, which leaves b 2/12."""
+    rows = [("m1", 0, 99, 1, "m"), ("m2", 1, 99, 3, "m"), ("b1", 2, 99, 4, "b")]
+    rows += [("b2", 3, 99, 1, "b"), ("c1", 4, 99, 3, "c"), ("m3", 9, 9, 4, "m")]
+    rules = {"reclaim_within_cohort": "Any", "within_cluster_queue": "LowerPriority"}
+    policy = Quota({"m": 4, "b": 2, "c": 6}, fair_sharing="yes", **rules)
+    table = jobs(*rows, priority=[0, 0, 0, 0, 0, 1])
+    out = wt.simulate(table, "pool:12", policy, engine=engine)
+    assert times(out)["m3"] == (9, 18)
+    assert preempted(out) == ["m2", "b2"]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_of_fair_queues_with_equal_shares_the_least_urgent_job_goes(engine: Any) -> None:
+    rows = [("b1", 0, 99, 3, "b"), ("c1", 0, 99, 3, "c"), ("a1", 9, 9, 2, "a")]
+    rules = {"reclaim_within_cohort": "Any", "fair_sharing": "yes"}
+    policy = Quota({"a": 4, "b": 1, "c": 1}, **rules)
+    out = wt.simulate(jobs(*rows, priority=[2, 0, 0]), "pool:6", policy, engine=engine)
+    assert preempted(out) == ["c1"]
+
+
 def test_quota_by_gpu_type_is_tried_in_order() -> None:
     cluster = wt.ClusterSpec((wt.NodeType(1, 4, "V100"), wt.NodeType(1, 4, "T4")))
     quotas = {"a": {"T4": 2, "V100": 2}, "b": {"T4": 2, "V100": 2}}

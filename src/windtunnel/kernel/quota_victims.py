@@ -350,17 +350,29 @@ class QuotaVictims:
 
     @compiled
     def _largest_share(self) -> cython.int:
-        """Return the segment with candidates left whose queue has the largest share; -1 = none."""
+        """Return the segment with candidates left whose queue has the largest share; -1 = none.
+
+        The job's own queue has its share with the job; of equal ones that whose candidate would go
+        first.
+        """
         best: cython.int = -1
         best_share: cython.double = 0.0
+        more: cython.longlong
         for segment in range(self.num_others + 1):
             if self.at[segment] == self.end[segment]:
                 continue
-            share = self.accounts.share(self.owner[segment], 0, 0)
+            more = self.amount if segment == self.num_others else 0
+            share = self.accounts.share(self.owner[segment], self.flavor, more)
             if (
                 best < 0
                 or share > best_share
-                or (share == best_share and self.owner[segment] < self.owner[best])
+                or (
+                    share == best_share
+                    and segment < self.num_others
+                    and self.accounts.held.before(
+                        self.candidates.job[self.at[segment]], self.candidates.job[self.at[best]]
+                    )
+                )
             ):
                 best = segment
                 best_share = share

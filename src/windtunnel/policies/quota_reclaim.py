@@ -173,20 +173,28 @@ def _minimal(
 def fair_targets(preemptor: Preemptor, candidates: Sequence[Held]) -> Reclaimed | None:
     """Return who goes under fair sharing, or None.
 
-    The queue with the largest share loses a job first, if with the new job the preempting queue's
-    share is at most the other's without the old one (Kueue's LessThanOrEqualToFinalShare); when
-    that is not enough, if it is less than the other's now (LessThanInitialShare), once a queue.
+    The queue with the largest share loses a job first (of equal shares that whose job would go
+    first), where the preempting queue's is that with the new job. Its own jobs go without more ado;
+    those of others if with the new job the preempting queue's share is at most the other's without
+    the old one (Kueue's LessThanOrEqualToFinalShare); when that is not enough, if it is less than
+    the other's now (LessThanInitialShare), once a queue.
     """
     account, flavor = preemptor.account, preemptor.flavor
     trial = _Trial(preemptor, borrowing=True)
+    turn = {held.admission: at for at, held in enumerate(candidates)}
     waiting: dict[int, list[Held]] = {}
     for held in candidates:
         waiting.setdefault(held.account.index, []).append(held)
+
+    def by_share(jobs: Sequence[Held]) -> tuple[float, int]:
+        more = {flavor: preemptor.amount} if jobs[0].account is account else None
+        return jobs[0].account.share(more), -turn[jobs[0].admission]
+
     for final in (True, False):
         queues: dict[int, list[Held]] = waiting
         later: dict[int, list[Held]] = {}
         while queues and trial.where is None:
-            jobs = max(queues.values(), key=_by_share)
+            jobs = max(queues.values(), key=by_share)
             other = jobs[0].account
             mine = account.share({flavor: preemptor.amount})
             at = _first_fair(jobs, mine, final=final, own=other is account)
@@ -202,10 +210,6 @@ def fair_targets(preemptor: Preemptor, candidates: Sequence[Held]) -> Reclaimed 
     if trial.where is not None:
         trial.minimize()
     return trial.restore()
-
-
-def _by_share(jobs: Sequence[Held]) -> tuple[float, int]:
-    return jobs[0].account.share(), -jobs[0].account.index
 
 
 def _first_fair(jobs: Sequence[Held], mine: float, *, final: bool, own: bool) -> int:
