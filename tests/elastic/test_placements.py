@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from elastic_cases import ToyModel, jobs_of
 
 import windtunnel as wt
 from windtunnel.report.level_rows import level_tables
@@ -57,6 +58,36 @@ def test_pieces_stay_in_a_rack() -> None:
     """Node 0 is in use: rack 0 has too little, and of the others rack 1 comes first."""
     assert nodes([1, 8], "best_fit:topology=rack") == [[0], [2, 3]]
     assert nodes([1, 1, 1, 8], "spread:topology=rack") == [[0], [1], [2], [4, 5]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("placement", ["best_fit:topology=rack", "tree"])
+def test_the_rack_with_the_fewest_gpus_free_to_the_job_is_taken(
+    placement: str, engine: Any
+) -> None:
+    """Of B both racks have 8 GPUs: the first one, though it has 8 of A besides."""
+    jobs = {
+        "submit_time": [0],
+        "duration": [10],
+        "num_gpus": [8],
+        "gpu_type": ["B"],
+        "topology": ["required:rack"],
+    }
+    cluster, racks = "2x4:A,4x4:B", "rack=4"
+    out = wt.simulate(
+        jobs, cluster, "fixed-plan", penalty=0, topology=racks, placement=placement, engine=engine
+    )
+    assert out.table["nodes"].to_pylist() == [[2, 3]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_options_may_need_more_cores_than_the_smallest_node_has(engine: Any) -> None:
+    """Four GPUs with two cores each: the node of 8 cores has them, beside one of 2."""
+    model = ToyModel((("ga", (1,), 1, 4.0), ("ga", (4,), 2, 1.0)))
+    cluster = wt.ClusterSpec((wt.NodeType(1, 2, "B", cpus=2), wt.NodeType(1, 4, "A", cpus=8)))
+    jobs = jobs_of((0, "toy", 4, "ga", 10))
+    out = wt.simulate(jobs, cluster, "fixed-plan", models={"toy": model}, penalty=0, engine=engine)
+    assert (out.table["nodes"].to_pylist(), out.table["end_time"].to_pylist()) == ([[1]], [10])
 
 
 @pytest.mark.parametrize(("topology", "expected"), [("rack", [1, 3]), ("rack-only", [])])

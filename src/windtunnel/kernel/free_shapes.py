@@ -27,8 +27,8 @@ class FreeShapes(FreeNodes):
     A shape is placed piece by piece, largest first, each on the node with the fewest free GPUs that
     suffice, then the lowest index, or on the one that scores best (`scored`); no two pieces share a
     node, and each piece gets its part of the gang's cores. Pieces that are to lie in one domain
-    (`domains`) go to the one with the fewest free GPUs that holds them. The first kinds are the
-    problem's demands, plain numbers of GPUs without cores. Nothing plans with such states: the
+    (`domains`) go to the one with the fewest GPUs free to them that holds them. The first kinds are
+    the problem's demands, plain numbers of GPUs without cores. Nothing plans with such states: the
     policies of elastic jobs decide by themselves.
 
     Args:
@@ -156,7 +156,7 @@ class FreeShapes(FreeNodes):
         first: cython.int = self.domains.first[level]
         behind: cython.int = self.domains.first[level + 1]
         for domain in range(first, behind):
-            free = self._domain_free(domain)
+            free = self._domain_free(kind, domain)
             self.domains.free[domain] = free if free >= asked else -1
         while True:
             tightest = -1
@@ -172,12 +172,14 @@ class FreeShapes(FreeNodes):
             self.domains.free[tightest] = -1
 
     @compiled
-    def _domain_free(self, domain: cython.int) -> cython.longlong:
-        """Return the free GPUs of a domain's nodes in sight."""
+    def _domain_free(self, kind: cython.int, domain: cython.int) -> cython.longlong:
+        """Return the free GPUs of a domain's nodes in sight that a kind may use."""
         free: cython.longlong = 0
         for at in range(self.domains.begin[domain], self.domains.begin[domain + 1]):
             node = self.domains.node[at]
-            if self.holds.is_in_sight(self.looks, node):
+            if self._may_use(kind, -1, node >> 6) & bit_at(node & 63) and self.holds.is_in_sight(
+                self.looks, node
+            ):
                 free += max(self.free[node], 0)
         return free
 

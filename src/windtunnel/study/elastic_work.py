@@ -101,11 +101,14 @@ class WorkMaker:
     def _options_of(self, model: str, demand: Demand) -> tuple[Any, ...]:
         key = model, demand.allowed, demand.topology
         if key not in self._options:
-            gpus = max(self.sizes)
-            limits = [limit for limit in self.cores if limit is not None]
-            cpus = min(limits) // CORE_UNITS if limits else gpus * CORES_PER_GPU
+            # The largest node's; what no node holds is left out below.
+            cores = [
+                size * CORES_PER_GPU if limit is None else limit // CORE_UNITS
+                for size, limit in zip(self.sizes, self.cores, strict=True)
+                if size
+            ]
             offered = self.models[model].options(
-                node_gpus=gpus, node_cpus=cpus, num_nodes=len(self.sizes)
+                node_gpus=max(self.sizes), node_cpus=max(cores), num_nodes=len(self.sizes)
             )
             typed = (self._on_its_type(option) for option in offered)
             fitting = (o for o in typed if self._is_held(o, demand))

@@ -83,9 +83,16 @@ class Domains:
         level = self.names.index(request.required or request.preferred)
         return Within(level, required=bool(request.required))
 
-    def tried(self, within: Within, free: Sequence[int]) -> Iterator[int]:
-        """Yield the domains to try, as bitsets; of a level that with the fewest free GPUs first."""
+    def tried(self, within: Within, free: Sequence[int], allowed: int) -> Iterator[int]:
+        """Yield the domains to try, as bitsets.
+
+        Of a level that with the fewest GPUs free on the nodes of a bitset comes first.
+        """
+
+        def room(nodes: tuple[int, ...]) -> int:
+            return sum(free[node] for node in nodes if allowed >> node & 1)
+
         last = within.level if within.required else 0
         for level in range(within.level, last - 1, -1):
-            for nodes in sorted(self.levels[level], key=lambda nodes: sum(free[n] for n in nodes)):
+            for nodes in sorted(self.levels[level], key=room):
                 yield self._bits[nodes]

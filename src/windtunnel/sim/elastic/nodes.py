@@ -141,7 +141,7 @@ class FreeShares(FreeNodes):
         if self.domains is None:
             return self._lay_out(option, allowed)
         within = self.domains.within(request, len(option.shape))
-        for domain in self.domains.tried(within, self.free):
+        for domain in self.domains.tried(within, self.free, allowed):
             where = self._lay_out(option, allowed & domain)
             if where is not None:
                 return where
