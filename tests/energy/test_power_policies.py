@@ -463,6 +463,24 @@ def test_work_that_a_failure_undid_is_planned_for_again(engine: str) -> None:
     assert run.table["start_time"].to_pylist() == [0, 0, 14.5]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("save_time", "stays"),
+    [
+        (10, [(0, 20)]),  # 20 s at a price of 2 are dearer than 10 s at 3
+        (4, [(0, 10), (30, 44)]),  # 14 s at 2 are not
+    ],
+)
+def test_a_job_is_stopped_where_that_costs_less_in_all(
+    save_time: float, stays: list[tuple[float, float]], engine: Any
+) -> None:
+    jobs = {"submit_time": [0], "duration": [20], "num_gpus": [1]}
+    shift = {"rows": [[0, 1], [10, 3], [30, 2]], "max_delay": 30, "interruptible": True}
+    run = wt.simulate(jobs, "pool:1", "fifo", shift=shift, save_time=save_time, engine=engine)
+    ends = run.segments["end"].to_pylist()
+    assert list(zip(run.segments["start"].to_pylist(), ends, strict=True)) == stays
+
+
 def test_shifted_jobs_spread_over_hours() -> None:
     jobs = {"submit_time": [0, 0, 0, 0], "duration": [HOUR] * 4, "num_gpus": [1, 1, 1, 2]}
     rows = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 200, 500, 500])]

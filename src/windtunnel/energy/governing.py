@@ -280,6 +280,9 @@ def shift_plan(request: StartShift, problem: Problem, seed: int) -> ShiftPlan:
             return cheapest_pieces(series, left, earliest, latest, full)
         return cheapest_stretch(series, left, earliest, latest, every=every, full=full)
 
+    def amount(pieces: Pieces) -> float:
+        return sum(series.of_energy(1.0, begin, end) for begin, end in pieces)
+
     def next_change(now: float) -> float:
         rows = series.rows_from(now)
         next(rows)
@@ -287,6 +290,7 @@ def shift_plan(request: StartShift, problem: Problem, seed: int) -> ShiftPlan:
 
     return ShiftPlan(
         pieces,
+        amount,
         next_change,
         tuple(deadline.tolist()),
         tuple(length.tolist()),

@@ -80,6 +80,7 @@ class ShiftPlan:
     Attributes:
         pieces: (seconds of work, earliest, deadline, when there is no room) -> when to run, by what
             was forecast; empty = there is room for it at no time before the deadline.
+        amount: what running at these times emits or costs by the forecast, a watt, in any unit.
         next_change: time -> the next after it at which the forecast changes, s; inf = never.
         deadline: when each job must be over, s; NaN = it is not shifted.
         length: run time of each job as it was known at submission, s.
@@ -88,6 +89,7 @@ class ShiftPlan:
     """
 
     pieces: Callable[[float, float, float, np.ndarray], Pieces]
+    amount: Callable[[Pieces], float]
     next_change: Callable[[float], float]
     deadline: tuple[float, ...]
     length: tuple[float, ...]

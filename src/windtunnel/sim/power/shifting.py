@@ -5,8 +5,9 @@ others are known to do or to plan, GPUs are left for it; until that begins it is
 Where there is no such time before its deadline it queues at once. From then on it waits like any
 other. One that may be interrupted is looked at
 again whenever its time ends or, if it got its GPUs at another time, the forecast changes: it is
-stopped if all that is left of it, at its present rate, can be done at better times before its
-deadline.
+stopped if all that is left of it, at its present rate and with what resuming costs, can be done at
+better times before its deadline, so that it emits or costs less in all than if it went on; or if
+the others leave no room for going on.
 """
 
 from __future__ import annotations
@@ -107,12 +108,24 @@ class Shifter:
                 continue
             left, cost = self._left(job), self.run.resume_cost(job)
             pieces = self._pieces(job, left + cost, now)
-            if pieces and pieces[0][0] >= now + LEAST_PAUSE:
+            if pieces and pieces[0][0] >= now + LEAST_PAUSE and self._pays(job, pieces, left, now):
                 self._hold(job, pieces)
                 found.append(job)
             else:
                 self._look_again(job, stay, now, self._pieces(job, left, now) if cost else pieces)
         return found
+
+    def _pays(self, job: int, pieces: Pieces, left: float, now: float) -> bool:
+        """Return whether running then, resuming included, is better than going on until the end.
+
+        It always is where the others leave no room for going on.
+        """
+        full = self._full(job, now)
+        if ((full[:, 0] < now + left) & (full[:, 1] > now)).any():
+            return True
+        going_on = self.plan.amount(((now, now + left),))
+        # Differences in the last bit are no reason to stop.
+        return self.plan.amount(pieces) < going_on - 1e-12 * abs(going_on)
 
     def _left(self, job: int) -> float:
         """Return the seconds a running job is believed to need yet, at its present rate."""
