@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.energy import PowerModel, account, governed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,8 @@ def test_two_jobs_on_a_gpu_draw_what_one_does(engine: str) -> None:
 def test_two_jobs_on_a_gpu_have_one_limit(limits: str, engine: str) -> None:
     """Under 215 W the GPU runs at the limit of 200 W, which draws 190, at 0.9 of its speed.
 
-    Nine seconds of work then take 10, of the first from 0 on and of the second from 1 on.
+    Nine seconds of work then take 10, of the first from 0 on and of the second from 1 on. Of the 11
+    s that the GPU is held the limit costs a tenth.
     """
     jobs = {"submit_time": [0, 1], "duration": [9, 9], "num_gpus": [1, 1], "gpu_type": ["A", "A"]}
     limit = {"gpu_type": "A", "limit_w": [300, 200, 100], "power_w": [250, 190, 105]}
@@ -57,6 +59,9 @@ def test_two_jobs_on_a_gpu_have_one_limit(limits: str, engine: str) -> None:
         power_cap=cap, engine=engine,
     )  # fmt: skip
     assert out.table["end_time"].to_pylist() == pytest.approx([10, 11])
+    cost = governed(account(out, PowerModel.from_mapping(model)))["limited_gpu_time"]
+    assert cost == pytest.approx(1.1)
+    assert cost == pytest.approx(out.metrics()["lost_to_slowdown"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

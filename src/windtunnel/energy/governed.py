@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.sim.metrics import mean_gpus
+
 if TYPE_CHECKING:
     from windtunnel.energy.account import Account
 
@@ -64,4 +66,4 @@ def _limited(book: Account) -> float | None:
     cap, lost = book.outcome.settings["power_cap"], book.outcome.flight.slowdown_time
     if cap is None or cap["limits"] == "none" or lost is None:
         return None
-    return float((np.nan_to_num(book.outcome.num_gpus) * lost).sum())
+    return float((mean_gpus(book.outcome) * lost).sum())
