@@ -48,8 +48,7 @@ def gone(
     names: dict[int, str] = {}
     for number, (name, (size, priority)) in enumerate(running.items()):
         account = next(a for queue, a in accounts.items() if name.startswith(queue))
-        job = JobView(cast("Jobs", _Columns()), 0)
-        job.number = number
+        job = JobView(cast("Jobs", _Columns()), 0, number)
         names[number] = name
         account.take(Held(job, parts(size), account, "", priority, -number))
     queue, size, priority = incoming
