@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
@@ -191,3 +192,16 @@ def test_registrations_are_forgotten() -> None:
         POLICIES.register("gone", lambda jobs: jobs.duration)
         assert "gone" in POLICIES
     assert "gone" not in POLICIES
+
+
+def test_a_fresh_process_finds_every_reader_and_writer() -> None:
+    """Also those whose modules nothing else has imported yet."""
+    code = (
+        "import importlib, pkgutil, windtunnel.traces as room\n"
+        "from windtunnel.traces import readers, writers\n"
+        "found = [*readers.READERS], [*writers.WRITERS]\n"
+        "for module in pkgutil.walk_packages(room.__path__, 'windtunnel.traces.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "assert found == ([*readers._built_in()], [*writers._built_in()]), found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)  # noqa: S603 - our own
