@@ -520,6 +520,16 @@ def test_shifts_that_look_at_capacity_meet_their_deadlines(*, interruptible: boo
     assert carbon[0] - carbon[2] > 0.75 * (carbon[0] - carbon[1]) > 0
 
 
+#: Of two jobs that share a GPU the first may be paused in a dear time.
+PAUSED: dict[str, Any] = {
+    "rows": [[0, 1], [100, 5], [200, 1]],
+    "max_delay": 150,
+    "interruptible": True,
+    "workloads": "a",
+    "fill": 1,
+}
+
+
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_a_slow_job_is_not_paused_beyond_its_deadline(engine: str) -> None:
     # The other job halves its speed. At 60 it has 30 s of work to go, which take 60 s: until 100,
@@ -532,14 +542,7 @@ def test_a_slow_job_is_not_paused_beyond_its_deadline(engine: str) -> None:
         "num_gpus": [0.5, 0.5],
         "workload": ["a", "b"],
     }
-    shift = {
-        "rows": [[0, 1], [100, 5], [200, 1]],
-        "max_delay": 150,
-        "interruptible": True,
-        "workloads": "a",
-        "fill": 1,
-    }
-    run = wt.simulate(jobs, "1x1", "fifo", slowdown=slowdown, shift=shift, engine=engine)
+    run = wt.simulate(jobs, "1x1", "fifo", slowdown=slowdown, shift=PAUSED, engine=engine)
     mine = run.flight.segment_job == 0
     assert run.flight.segment_start[mine].tolist() == [0, 200]
     assert run.flight.segment_end[mine].tolist() == [110, 210]
@@ -563,14 +566,7 @@ def test_what_is_left_of_a_believed_length_is_counted_at_the_jobs_speed(
         "num_gpus": [0.5, 0.5],
         "workload": ["a", "b"],
     }
-    shift = {
-        "rows": [[0, 1], [100, 5], [200, 1]],
-        "max_delay": 150,
-        "interruptible": True,
-        "lengths": "recorded",
-        "workloads": "a",
-        "fill": 1,
-    }
+    shift = PAUSED | {"lengths": "recorded"}
     run = wt.simulate(jobs, "1x1", "fifo", slowdown=slowdown, shift=shift, engine=engine)
     flight, mine = run.flight, run.flight.segment_job == 0
     found = zip(flight.segment_start[mine], flight.segment_end[mine], strict=True)

@@ -377,13 +377,21 @@ def test_the_limit_of_an_array_may_stand_at_any_of_its_tasks(limits: list[int | 
     assert out.table["start_time"].to_pylist() == [1, 12, 23]
 
 
+#: Four nodes, two in each of two partitions.
+TWO_PARTITIONS = (
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
+    "NodeName=g[1-4] CPUs=8 Gres=gpu:A100:4\n"
+    "PartitionName=a Nodes=g[1-2] Default=YES\nPartitionName=b Nodes=g[3-4]\n"
+)
+SLEEPING: dict[str, Any] = {
+    "power": {"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+    "node_sleep": "earth,wake_time=10s,buffer=0,step=60s",
+}
+
+
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_nodes_are_called_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> None:
-    (tmp_path / "slurm.conf").write_text(
-        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
-        "NodeName=g[1-4] CPUs=8 Gres=gpu:A100:4\n"
-        "PartitionName=a Nodes=g[1-2] Default=YES\nPartitionName=b Nodes=g[3-4]\n"
-    )
+    (tmp_path / "slurm.conf").write_text(TWO_PARTITIONS)
     jobs = {
         "submit_time": [0, 4000],
         "duration": [9000, 100],
@@ -391,22 +399,14 @@ def test_nodes_are_called_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> N
         "partition": ["a", "b"],
     }
     # A node of the other partition is awake and has two GPUs free.
-    out = wt.simulate(
-        jobs, policy="slurm", slurm_conf=str(tmp_path), engine=engine,
-        power={"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
-        node_sleep="earth,wake_time=10s,buffer=0,step=60s",
-    )  # fmt: skip
+    out = wt.simulate(jobs, policy="slurm", slurm_conf=str(tmp_path), engine=engine, **SLEEPING)
     assert out.table["start_time"].to_pylist() == [1, 4011]
     assert out.table["nodes"].to_pylist() == [[0], [2]]
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_nodes_are_called_of_one_of_a_jobs_partitions(tmp_path: Path, engine: Any) -> None:
-    (tmp_path / "slurm.conf").write_text(
-        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
-        "NodeName=g[1-4] CPUs=8 Gres=gpu:A100:4\n"
-        "PartitionName=a Nodes=g[1-2] Default=YES\nPartitionName=b Nodes=g[3-4]\n"
-    )
+    (tmp_path / "slurm.conf").write_text(TWO_PARTITIONS)
     jobs = {
         "submit_time": [0, 4000],
         "duration": [8000, 100],
@@ -414,10 +414,7 @@ def test_nodes_are_called_of_one_of_a_jobs_partitions(tmp_path: Path, engine: An
         "partition": ["a", "a,b"],
     }
     # Node 0 is held. Of the others 2 and 3 are called, both of b: not 1 and 2, one of each.
-    out = wt.simulate(
-        jobs, policy="slurm", slurm_conf=str(tmp_path), engine=engine, until=9000,
-        power={"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
-        node_sleep="earth,wake_time=10s,buffer=0,step=60s",
-    )  # fmt: skip
+    given = {"slurm_conf": str(tmp_path), "until": 9000, **SLEEPING}
+    out = wt.simulate(jobs, policy="slurm", engine=engine, **given)
     assert out.table["start_time"].to_pylist() == [1, 4011]
     assert out.table["nodes"].to_pylist() == [[0], [2, 3]]
