@@ -29,12 +29,10 @@ def with_energy(flown: Flown, site: Site) -> Flown:
     """
     if next(iter(flown.outcomes.values())).settings.get("power") is None:
         return flown
-    from windtunnel.energy import shared_end
-    from windtunnel.energy.accounting import Accounting
+    from windtunnel.energy.accounting import books_of
 
-    accounting = Accounting.of(site)
-    until = shared_end(flown.outcomes.values())
-    books = {name: accounting.book(outcome, until) for name, outcome in flown.outcomes.items()}
+    outcomes = list(flown.outcomes.values())
+    books = dict(zip(flown.outcomes, books_of(outcomes, site), strict=True))
     notes = [note for book in books.values() for note in book.notes()]
     return replace(flown, books=books, notes=tuple(dict.fromkeys([*flown.notes, *notes])))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.energy.account import Account, account
+from windtunnel.energy.account import Account, account, shared_end
 from windtunnel.energy.cluster_power import PowerModel
 from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windtunnel.energy.intensity import Series
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.site import Site
@@ -52,7 +54,16 @@ class Accounting:
         model = PowerModel.from_mapping(outcome.settings["power"])
         return account(outcome, model, carbon=self.carbon, tariff=self.tariff, until=until)
 
-    def totals(self, outcome: Outcome, until: float | None = None) -> dict[str, Any]:
-        """Return the `TOTALS` of a run that was flown with a model of power; as `book`."""
-        numbers = self.book(outcome, until).summary()
-        return {name: numbers[name] for name in TOTALS}
+
+def books_of(outcomes: Sequence[Outcome], site: Site) -> list[Account]:
+    """Return the energy of runs that are compared: all of them until the last end of any.
+
+    Args:
+        outcomes: flown with a model of power.
+        site: theirs.
+
+    Raises:
+        SpecError, TraceError: the model does not describe what the cluster has, or a file is wrong.
+    """
+    accounting, until = Accounting.of(site), shared_end(outcomes)
+    return [accounting.book(outcome, until) for outcome in outcomes]

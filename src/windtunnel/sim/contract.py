@@ -284,7 +284,13 @@ class Policy:
         return None
 
     def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
-        """Return the same of a job that starts within one of several sets: as they are tried."""
+        """Return the sets of nodes of which a waiting job starts within one, as they are tried.
+
+        What `nodes_for` says, where a policy does not tell several apart (partitions, flavors).
+
+        Args:
+            job: its arrival number.
+        """
         return (self.nodes_for(job),)
 
     def decides_every(self, interval: float) -> None:

@@ -148,11 +148,13 @@ def with_energy(outcomes: Sequence[Outcome], site: Site) -> list[Outcome]:
     """
     if outcomes[0].settings.get("power") is None:
         return list(outcomes)
-    from windtunnel.energy import shared_end  # it brings the readers of traces
-    from windtunnel.energy.accounting import Accounting
+    from windtunnel.energy.accounting import TOTALS, books_of  # it brings the readers of traces
 
-    accounting, until = Accounting.of(site), shared_end(outcomes)
-    return [replace(one, energy=accounting.totals(one, until)) for one in outcomes]
+    totals = [book.summary() for book in books_of(outcomes, site)]
+    return [
+        replace(one, energy={name: numbers[name] for name in TOTALS})
+        for one, numbers in zip(outcomes, totals, strict=True)
+    ]
 
 
 def _when_ready(table: pa.Table, conditions: Conditions) -> tuple[pa.Table, list[str]]:
