@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Expected durations that agree to this part are the same.
 _SAME = 1e-9
+#: Decisions at most that a market's notes wait for: each holds the jobs that were there.
+_MOST_UNNOTED = 10_000
 
 
 def fly_shockwave(
@@ -229,29 +231,55 @@ class _PhaseShares:
         self._jobs, self._work, self._num_gpus = list(jobs), work, int(work.num_gpus[0])
         self._rule = None if policy.allocation == MARKET else SHARES[policy.allocation]()
         self._market = Market(self._num_gpus, policy.market, {})
+        self._unnoted: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
-        expected = self._work.expected_left(active, left[active])
-        whole = self._work.steps[active] - left[active] + expected
+        members = np.column_stack([active, np.full(len(active), ALONE)])
+        if self._rule is None:
+            return Decision(members, self._by_market(now, active, left[active]))
+        here = self._in_phase(active, left[active])
+        shares = self._rule(now, here, self._num_gpus) if here else {}
+        return Decision(members, np.array([[shares[row]] for row in active.tolist()]))
+
+    def _by_market(self, now: float, active: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """Return the market's shares, shape (active jobs, 1).
+
+        Where all jobs fit, each has all of its time. What the market is to note of them waits then
+        until it is to choose, or until there is much of it: often neither comes.
+        """
+        if not len(active):
+            return np.empty((0, 1))
+        self._unnoted.append((now, active, left))
+        fit = self._work.gangs[active].sum() <= self._num_gpus
+        if not fit or len(self._unnoted) > _MOST_UNNOTED:
+            for then in self._unnoted:
+                self._note(*then)
+            self._unnoted.clear()
+        if fit:
+            return np.ones((len(active), 1))
+        shares = self._market.shares()
+        return np.array([[shares[row]] for row in active.tolist()])
+
+    def _note(self, now: float, active: np.ndarray, left: np.ndarray) -> None:
+        """Let the market note who is there, and how far."""
+        market, here = self._market, self._in_phase(active, left)
+        market.close_round(list(market.jobs), here)
+        market.round = int(now // market.rules.length)
+        for row, job in here.items():
+            if row not in market.jobs:
+                market.admit(row, job, now)
+        market.note_jobs()
+
+    def _in_phase(self, active: np.ndarray, left: np.ndarray) -> dict[int, InPhase]:
+        """Return how far the jobs are, by what is expected of them."""
+        expected = self._work.expected_left(active, left)
+        whole = self._work.steps[active] - left + expected
         here = {}
         for row, rest, total in zip(*(a.tolist() for a in (active, expected, whole)), strict=True):
             if self._work.expected[row] != 1:
                 self._expect(row, total)
             here[row] = InPhase(self._jobs[row], rest)
-        if not here:
-            shares: Mapping[int, float] = {}
-        elif self._rule is not None:
-            shares = self._rule(now, here, self._num_gpus)
-        else:
-            market = self._market
-            market.close_round(list(market.jobs), here)
-            market.round = int(now // market.rules.length)
-            for row, job in here.items():
-                if row not in market.jobs:
-                    market.admit(row, job, now)
-            shares = market.shares()
-        members = np.column_stack([active, np.full(len(active), ALONE)])
-        return Decision(members, np.array([[shares[row]] for row in active.tolist()]))
+        return here
 
     def _expect(self, row: int, seconds: float) -> None:
         """Let a job be expected to take so long in all: as much longer in every epoch."""

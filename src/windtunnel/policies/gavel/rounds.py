@@ -170,7 +170,8 @@ class Rounds(Policy):
             self._look_in_reach(cluster)
         if self._changed:
             self._decide_on_shares(now, queue)
-        yield from self._begin_round(now, cluster)
+        if not self._all_stay():
+            yield from self._begin_round(now, cluster)
         self._boundary = now + self.rules.length
         yield Wake(self._boundary)
 
@@ -229,6 +230,12 @@ class Rounds(Policy):
         self._changed = False
 
     # Who runs.
+
+    def _all_stay(self) -> bool:
+        """Return whether all jobs run, each alone on the one GPU type: choosing changes nothing."""
+        alone = self.work.num_types == 1 and not self._deficits.has_pairs
+        chosen = alone and not self.rules.in_turn and self.work.quotas is None
+        return chosen and len(self._running.mate) == len(self._active)
 
     def _begin_round(self, now: float, cluster: Any) -> Iterator[Decision]:
         """Choose who runs in the round, and move jobs accordingly."""

@@ -117,12 +117,9 @@ class Market:
         Rounds that the plan leaves over go to the jobs with most to do. In which order rounds come
         is for whoever makes the shares real.
         """
-        self._note_jobs()
-        gangs = np.array([job.job.gpus for job in self.jobs.values()])
-        if gangs.sum() <= self.num_gpus:  # no plan leaves over less than what the others lack
-            return dict.fromkeys(self.jobs, 1.0)
+        self.note_jobs()
         program, counts, _ = self._counted()
-        window = self.rules.window
+        window, gangs = self.rules.window, program.gangs
         spare = self.num_gpus * window - gangs @ counts
         for at in np.argsort(-program.remaining, kind="stable").tolist():
             more = min(window - int(counts[at]), int(rounded_down(spare / gangs[at])))
@@ -130,9 +127,19 @@ class Market:
             spare -= more * gangs[at]
         return dict(zip(self.jobs, (counts / window).tolist(), strict=True))
 
+    def note_jobs(self) -> None:
+        """Note what jobs have shown of their speed, and when each would be done on its share."""
+        share = min(1.0, self.num_gpus / len(self.jobs))
+        for number, job in self.jobs.items():
+            job.measured = self._measured.get(number, ())
+            job.calibrate()
+            if self._moved:
+                job.note_fair_finish(self.round, share)
+        self._moved = False
+
     def _make_plan(self) -> None:
         """Plan the window's rounds."""
-        self._note_jobs()
+        self.note_jobs()
         program, counts, weights = self._counted()
         try:
             rows = _in_order(counts, weights, program.gangs, self.num_gpus, self.rules)
@@ -150,16 +157,6 @@ class Market:
                     planned.append(at)
                     spare -= gangs[at]
             self._plan[self.round + ahead] = [numbers[at] for at in planned]
-
-    def _note_jobs(self) -> None:
-        """Note what jobs have shown of their speed, and when each would be done on its share."""
-        share = min(1.0, self.num_gpus / len(self.jobs))
-        for number, job in self.jobs.items():
-            job.measured = self._measured.get(number, ())
-            job.calibrate()
-            if self._moved:
-                job.note_fair_finish(self.round, share)
-        self._moved = False
 
     def _counted(self) -> tuple[_Program, np.ndarray, np.ndarray]:
         """Return the market's program, how many of the window's rounds each job gets, weights."""
