@@ -393,3 +393,33 @@ def test_nodes_are_called_for_the_option_that_the_policy_waits_for(
     )
     assert out.table["nodes"].to_pylist() == [[0, 1], [0, 1]]
     assert out.table["start_time"].to_pylist() == [0, 1010]
+
+
+class OnNodes(wt.Policy):
+    """Starts each job as asked for, on the node that is its own."""
+
+    elastic = True
+
+    def __init__(self, nodes: list[int]) -> None:
+        self.nodes = nodes
+
+    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
+        return (frozenset({self.nodes[job]}),)
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        del now
+        for job in queue:
+            node = self.nodes[job.number]
+            if cluster.free_by_node[node] >= job.num_gpus:
+                yield wt.Start(job, [(node, job.num_gpus)])
+
+
+@ENGINES
+def test_nodes_are_called_for_each_of_equal_jobs_that_have_their_own(engine: str) -> None:
+    """The second waits for the first one's node; the third, as large, has another that sleeps."""
+    rows = [(0, "steep", 4, "ga", 900, 0), *[(1000, "steep", 4, "ga", 5, 0)] * 2]
+    out = wt.simulate(jobs_of(*rows), "2x4", OnNodes([0, 0, 1]), models=MODELS, penalty=0,
+                      power=POWER, node_sleep=SLEEP, engine=engine)  # fmt: skip
+    ends = out.table["end_time"].to_pylist()
+    assert ends[0] > 1000
+    assert out.table["start_time"].to_pylist() == [0, ends[0], 1005]

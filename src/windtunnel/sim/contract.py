@@ -275,23 +275,16 @@ class Policy:
         """
         return True
 
-    def nodes_for(self, job: int) -> frozenset[int] | None:  # noqa: ARG002 - for policies with rules
-        """Return the nodes that sleeping ones are called among for a waiting job; None = all.
-
-        Args:
-            job: its arrival number.
-        """
-        return None
-
-    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
+    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:  # noqa: ARG002
         """Return the sets of nodes of which a waiting job starts within one, as they are tried.
 
-        What `nodes_for` says, where a policy does not tell several apart (partitions, flavors).
+        Sleeping nodes are called among these; None = all. A policy with partitions or flavors of
+        nodes tells several apart.
 
         Args:
             job: its arrival number.
         """
-        return (self.nodes_for(job),)
+        return (None,)
 
     def decides_every(self, interval: float) -> None:
         """Note that a run delays decisions to the multiples of so many seconds; before the run."""

@@ -28,7 +28,8 @@ def nodes_for_options(run: Any, asleep: Collection[int]) -> list[int]:
     hopeless: dict[Any, int] = {}
     for job in run.waiting_jobs():
         work = run.works[job]
-        kind = int(run.class_of[job]), id(work.options), id(work.requested), work.guaranteed
+        alike = int(run.class_of[job]), id(work.options), id(work.requested), work.guaranteed
+        kind = alike, driver.policy.node_sets_for(job)
         if kind in hopeless:
             continue
         found = _wanted(driver, shown, job, asleep)
@@ -54,11 +55,22 @@ def _wanted(
     job so on nodes that are awake, and did not, waits for another option: then it is the first one
     that needs nodes which are not. In rounds the job may only wait for the next.
     """
-    among = driver.policy.nodes_for(job)
-    if among is not None:
-        free = free.copy()
-        for node in set(range(len(free.free))) - among:
-            free.withhold(node)
+    for nodes in driver.policy.node_sets_for(job):
+        among = free
+        if nodes is not None:
+            among = free.copy()
+            for node in set(range(len(among.free))) - nodes:
+                among.withhold(node)
+        found = _wanted_in(driver, among, job, asleep)
+        if found is not None:
+            return found
+    return None
+
+
+def _wanted_in(
+    driver: Decisions, free: FreeShares, job: int, asleep: Collection[int]
+) -> tuple[Option, Where] | None:
+    """Return the same where the job has a place on these nodes."""
     has_place: tuple[Option, Where] | None = None
     for option in _ways(driver, job):
         where = driver.place_option(free, job, option)
