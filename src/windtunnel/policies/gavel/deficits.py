@@ -50,6 +50,7 @@ class Deficits:
         self._unit_on = np.full(work.num_jobs, -1)
         self._row_of = np.full(work.num_jobs, -1)
         self._pair_at: dict[Unit, int] = {}
+        self._num_with_mates = 0
         self._share = np.empty((0, work.num_types))
         self._deficit = np.empty((0, work.num_types))
         self._entries = [np.empty(0, int)] * 3
@@ -118,6 +119,7 @@ class Deficits:
 
     def runs(self, job: int, mate: int, kind: int) -> None:
         """Note that a job runs on a GPU type, alone or with another; -1 = it runs no more."""
+        self._num_with_mates += int(mate != ALONE) - int(self.mate_of[job] != ALONE)
         self.kind_of[job], self.mate_of[job] = kind, mate
         if kind >= 0:
             self._unit_on[job] = self._row_of[job] if mate == ALONE else self._pays(job)
@@ -130,7 +132,7 @@ class Deficits:
     @property
     def has_pairs(self) -> bool:
         """Whether any jobs share GPUs, or are to."""
-        return bool(self._pair_at) or bool((self.mate_of != ALONE).any())
+        return bool(self._pair_at) or self._num_with_mates > 0
 
     def due(self, able: np.ndarray) -> Iterator[tuple[int, int, int]]:
         """Return units that have a share, those first that will lack most at the round's end.
