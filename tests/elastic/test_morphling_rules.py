@@ -218,6 +218,36 @@ def test_quotas_admit_up_to_their_floors() -> None:
     assert sentence in fly(jobs, Priced(quotas={"temas": 4}, **EAGER)).notes
 
 
+#: As fast on any of its sizes.
+EVEN = {"even": ToyModel(tuple(("ga", (gpus,), 1, 1.0) for gpus in (2, 4, 6)))}
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_antman_spares_the_first_launched(engine: str) -> None:
+    """Best-effort jobs hold 4, 2 and 2 of 8 GPUs; a guaranteed one asks for 6 of them at 3.
+
+    The first job and one of the others have to go: the one launched last.
+    """
+    best_effort = [(0, "even", 4, "ga", 50), (1, "even", 2, "ga", 50), (2, "even", 2, "ga", 50)]
+    jobs = jobs_of(*best_effort, (3, "even", 6, "ga", 10, 1))
+    out = fly(jobs, "antman", models=EVEN, penalty=0.0, engine=engine)
+    assert [[start for start, _ in stays(out, job)] for job in range(4)] == [
+        [0, 13],
+        [1],
+        [2, 13],
+        [3],
+    ]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_equal_shares_change_once_the_interval_is_over(engine: str) -> None:
+    """j0 may grow at 0.7 + 0.1, though 0.8 - 0.7 is less than 0.1 in floats: j1 is long over."""
+    jobs = jobs_of((0.7, "even", 4, "ga", 1), (0.7, "even", 4, "ga", 0.01))
+    policy = "equal-share:interval=0.1:slack=1.5"
+    out = fly(jobs, policy, models=EVEN, penalty=0.0, engine=engine)
+    assert stays(out, 0) == [(0.7, 4.0), (0.7 + 0.1, 6.0)]
+
+
 @pytest.mark.parametrize(
     ("parameters", "path"),
     [

@@ -80,7 +80,8 @@ class EqualShare(Policy):
 
     def _to_share(self, draft: Draft, held: Held, share: int) -> None:
         """Let a running job change to its share if that is far from what it holds, and fits."""
-        if draft.now - self._launched[held.job.number] < self.interval:
+        # As the instant asked to wake at is made: a difference of times rounds otherwise.
+        if draft.now < self._launched[held.job.number] + self.interval:
             return
         draft.drop(held.job)
         best = sized(draft.admitted(held.job, draft.cluster.options(held.job)), share)
@@ -167,7 +168,8 @@ class AntMan(Policy):
 def _enough(job: JobView, cluster: Any) -> list[JobView]:
     """Return the last launched best-effort jobs without which a job fits; none if all are too few.
 
-    Of those that were taken on the way, the ones whose place is not needed stay.
+    Of those that were taken on the way, the ones whose place is not needed stay, the first launched
+    before others.
     """
     asked = cluster.work(job).requested
     gone: list[JobView] = []
@@ -179,7 +181,7 @@ def _enough(job: JobView, cluster: Any) -> list[JobView]:
             break
     else:
         return []
-    for spared in list(gone):
+    for spared in reversed(gone.copy()):
         fewer = [other for other in gone if other is not spared]
         if cluster.place(job, asked, without=fewer) is not None:
             gone = fewer
