@@ -108,3 +108,17 @@ def test_steps_that_a_failure_undid_are_taken_off() -> None:
     ready.account(work.steps - np.array([200.0, 0.0]))
     ready.account(work.steps - np.array([50.0, 0.0]))  # a failure undid 150 of them
     assert ready.isolated_time.tolist() == [50.0 / 2.0, 0.0]
+
+
+def test_undone_steps_are_taken_off_at_the_speed_at_which_they_were_done() -> None:
+    """They were done alone, at 4 steps a second, and are undone when there are four jobs, at 1."""
+    problem = instance({"v100": 1}, [[4.0]] * 4)
+    ready, work = shares_in_run(problem, "max_min_fairness_perf")
+    ready(0.0, np.array([0]), work.steps)
+    done = np.array([200.0, 0.0, 0.0, 0.0])
+    ready(50.0, np.arange(4), work.steps - done)
+    assert ready.isolated_time.tolist() == [50.0, 0.0, 0.0, 0.0]
+    ready.account(work.steps - 0.75 * done)
+    assert ready.isolated_time.tolist() == [37.5, 0.0, 0.0, 0.0]
+    ready.account(work.steps)
+    assert ready.isolated_time.tolist() == [0.0, 0.0, 0.0, 0.0]

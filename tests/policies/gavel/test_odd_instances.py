@@ -244,6 +244,24 @@ def test_speeds_of_any_size(factor: float) -> None:
             assert scaled.shares[job] == pytest.approx(row, abs=1e-7)
 
 
+@pytest.mark.parametrize("left", [1e-6, 1e-9, 1e-13])
+def test_jobs_that_are_all_but_done_have_a_finish_time_fairness(left: float) -> None:
+    """What is left takes less than the digits of their ages tell; the older one has the larger rho.
+
+    On the one GPU the isolated time of what is left is as nothing beside a minute.
+    """
+    problem = instance(
+        {"v100": 1},
+        [[4], [4]],
+        num_steps_remaining=[left] * 2,
+        time_since_start=[70.0, 1e6],
+        isolated_time=[60.0] * 2,
+    )
+    decided = gavel.allocate("finish_time_fairness_perf", problem)
+    assert decided.objective == pytest.approx(1e6 / 60, rel=1e-6)
+    assert decided.shares[1]["v100"] > 0
+
+
 @pytest.mark.parametrize("policy", ["max_min_fairness_perf", "max_min_fairness_water_filling_perf"])
 @pytest.mark.parametrize("weights", [(1e9, 1e9), (1e-9, 1e-9), (1.0, 1e9), (1e-6, 3e6)])
 def test_weights_of_any_size(policy: str, weights: tuple[float, float]) -> None:

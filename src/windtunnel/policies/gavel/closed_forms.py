@@ -61,7 +61,9 @@ class IsolatedTime:
     """How long jobs of a run would have needed so far on their equal share of the cluster.
 
     Narayanan et al., OSDI'20, section 4.2: the steps between two decisions count at the isolated
-    speed of that time, I += steps / speed.
+    speed of that time, I += steps / speed. Steps that a failure undid are taken off at the mean
+    speed at which the job's steps were booked: at that of another time they could come to more
+    seconds than all that was booked.
 
     Args:
         work: jobs and GPUs.
@@ -78,6 +80,7 @@ class IsolatedTime:
         self._time_of_whole = whole.sum(axis=1)
         self._num_sharing = 1
         self._pace = np.full(work.num_jobs, np.nan)
+        self._booked = np.zeros(work.num_jobs)
         self.seconds = np.zeros(work.num_jobs)
 
     def share_among(self, active: np.ndarray) -> None:
@@ -87,7 +90,13 @@ class IsolatedTime:
 
     def book(self, done: np.ndarray) -> None:
         """Book steps done since the last call, negative where a failure undid them; (jobs,)."""
-        worked = done.nonzero()[0]
+        undone = (done < 0).nonzero()[0]
+        before = self._booked
+        self._booked = np.maximum(before + done, 0.0)  # steps left are rounded: some are below 0
+        if len(undone):
+            kept, had = self._booked[undone], before[undone]
+            self.seconds[undone] *= np.divide(kept, had, out=np.zeros(len(had)), where=had > 0)
+        worked = (done > 0).nonzero()[0]
         pace = self._pace[worked]
         unknown = np.isnan(pace)
         if unknown.any():

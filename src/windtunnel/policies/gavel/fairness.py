@@ -146,23 +146,30 @@ def finish_time(asked: Asked, instance: Instance) -> Solved:
         model.lp.set_column_bounds(z, 0.0, 1.0)
         return Solved(0.0, model, model.lp.solve().values)
     weights = 1 / model.per_class(own)
+    fastest = steps / best
+
+    def speed_for(bound: float) -> np.ndarray:
+        # No rho asks for more than a job's best speed. What is left of a job that is all but done
+        # would drown in the digits of its age.
+        seconds = np.maximum(bound * due - since, fastest)
+        speeds: np.ndarray = np.divide(steps, seconds, out=np.zeros_like(steps), where=going)
+        return speeds
+
     for count in range(1, _MAX_STEPS + 1):
-        need = np.where(going, steps / np.maximum(rho * due - since, 1e-300), 0.0)
+        need = speed_for(rho)
         model.lp.set_coefficients(rows, z, -need / unit)
         solution = model.lp.solve()
         if solution.objective >= 1 - _RHO or count == _MAX_STEPS:
             break
         prices = np.maximum(-solution.duals[rows], 0.0) / unit
         on = going & (prices > 0)
-        rho = _paid_rho(
-            prices[on] * steps[on], due[on], since[on], worth=solution.objective, rho=rho
-        )
+        costs, least = prices[on] * steps[on], fastest[on]
+        rho = _paid_rho(costs, due[on], since[on], least, worth=solution.objective, rho=rho)
     solution = model.lp.solve(then=model.tie_breaks(weights))
     values = model.topped_up(solution.values, need)
     speeds = model.class_throughputs(values)[going]
     reached = float(((since[going] + steps[going] / speeds) / due[going]).max())
-    need = np.divide(steps, reached * due - since, out=np.zeros_like(steps), where=going)
-    return Solved(reached, model, values, count + 1, need)
+    return Solved(reached, model, values, count + 1, speed_for(reached))
 
 
 def _best_alone(model: ShareModel) -> np.ndarray:
@@ -181,15 +188,22 @@ def _best_alone(model: ShareModel) -> np.ndarray:
 
 
 def _paid_rho(
-    costs: np.ndarray, due: np.ndarray, since: np.ndarray, *, worth: float, rho: float
+    costs: np.ndarray,
+    due: np.ndarray,
+    since: np.ndarray,
+    least: np.ndarray,
+    *,
+    worth: float,
+    rho: float,
 ) -> float:
     """Return the rho at which sum costs / (rho due - since) falls to what the GPUs are worth.
 
-    At the present rho the sum is 1, and the GPUs are worth ``worth`` < 1.
+    At the present rho the sum is 1, and the GPUs are worth ``worth`` < 1. ``least`` are the seconds
+    that rho due - since is at least, but for rounding.
     """
 
     def total(guess: float) -> float:
-        return float((costs / (guess * due - since)).sum())
+        return float((costs / np.maximum(guess * due - since, least)).sum())
 
     low, high = rho, rho * 2
     while total(high) > worth:
