@@ -75,6 +75,27 @@ def test_waiting_work_equals_a_plain_count() -> None:
     assert waiting_work(outcome, instants) == pytest.approx(plain, abs=1e-9)
 
 
+def test_the_last_submission_is_seen_at_the_last_instant() -> None:
+    """Of 260 jobs on one GPU the first holds it for good; 259 GPU-seconds wait as the last comes.
+
+    Its time over that between two of 14 instants is a little more than 13 in floats.
+    """
+    for late in (1.9, 3.7, 15.0):
+        jobs = {
+            "submit_time": [0.0] * 259 + [late],
+            "duration": [100.0] + [1.0] * 259,
+            "num_gpus": [1] * 260,
+        }
+        outcome = wt.simulate(jobs, "pool:1", "fifo")
+        work = waiting_work(outcome, np.linspace(*outcome.counted_span, 14))
+        assert work.tolist() == [258.0] * 13 + [259.0]
+
+
+@pytest.mark.parametrize(("freedom", "point"), [(11, 2.200985), (14, 2.144787), (60, 2.000298)])
+def test_the_points_of_students_t_are_those_of_tables(freedom: int, point: float) -> None:
+    assert stability._t(freedom) == pytest.approx(point, abs=2e-4)
+
+
 def test_dickey_fuller_tells_a_walk_from_noise() -> None:
     rng = np.random.default_rng(3)
     walks = [dickey_fuller(np.cumsum(rng.normal(size=200))) for _ in range(400)]
