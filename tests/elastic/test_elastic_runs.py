@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from elastic_cases import MODELS, NODES, jobs_of
+from elastic_cases import MODELS, NODES, ToyModel, jobs_of
 
 import windtunnel as wt
 from windtunnel.plugins import registrations_forgotten
+from windtunnel.sim.disruptions import Checkpointing, Disruptions, NodeFailure
 from windtunnel.sim.elastic import measures
 
 pytestmark = pytest.mark.usefixtures("plugins_forgotten")
@@ -410,3 +411,42 @@ def test_equal_shares_grow_on_what_others_give_back(engine: str) -> None:
     stays = out.segments.select(["row", "start", "num_gpus"]).to_pylist()
     found = [(stay["start"], stay["num_gpus"]) for stay in stays if stay["row"] == 0]
     assert found == [(0, 1), (12, 2)]
+
+
+class LargestAsked(wt.Policy):
+    """Launches a job in its largest option, and notes how long that was said to take."""
+
+    elastic = True
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, float]] = []
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        for job in queue:
+            largest = cluster.options(job)[-1]
+            if cluster.place(job, largest) is not None:
+                self.told.append((now, cluster.time_left(job, largest)))
+                yield wt.Resize(job, largest)
+                assert cluster.time_left(job) == pytest.approx(self.told[-1][1])
+        return ()
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_the_time_of_a_launch_counts_resuming_and_checkpoints(engine: str) -> None:
+    """20 s of work on 2 GPUs, 10 s on 4; a checkpoint of 1 s after each 6 s of it.
+
+    From 0: 2 to launch, 10, and 3 checkpoints. Failed at 7, the first is complete, 14 s are left.
+    From 8: 5 to restart and 2 to launch, 7, and 2 checkpoints.
+    """
+    models = {"even": ToyModel((("ga", (2,), 1, 1.0), ("ga", (4,), 1, 0.5)))}
+    down = Disruptions(
+        node_failures=(NodeFailure(node=0, time=7, until=8),),
+        checkpoint=Checkpointing(interval=6, cost=1, restart_cost=5),
+    )
+    policy = LargestAsked()
+    out = wt.simulate(
+        jobs_of((0, "even", 2, "ga", 20)), "1x4", policy, models=models, penalty=2.0,
+        disruptions=down, engine=engine,
+    )  # fmt: skip
+    assert policy.told == [(0, 15), (8, 16)]
+    assert out.table["end_time"].to_pylist() == [24]

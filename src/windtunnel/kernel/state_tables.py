@@ -89,6 +89,10 @@ class StateTables:
         """Return how long a running job still takes as things are, s."""
         return self.state.end_of(job) - self.state.now
 
+    def start_cost(self, job: int) -> float:
+        """Return the seconds that a waiting job pays as it starts."""
+        return self.state.start_overhead[job] if self.state.resumes else 0.0
+
     def rate(self, job: int) -> float:
         """Return the work that a running job does a second."""
         return self.state.rate[job] if self.state.is_segmented else 1.0

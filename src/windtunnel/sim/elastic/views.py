@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
@@ -51,23 +52,34 @@ class ElasticView:
         return float(expected_left(work.expected, work.iterations, left))
 
     def time_left(self, job: JobView, option: Option | None = None) -> float:
-        """Return the seconds until a job completes.
+        """Return the seconds until a job completes: resuming, its work, checkpoints on the way.
 
         Args:
             job: an active job.
             option: as if it were launched in this option now; None = as a running job goes on.
         """
+        number, work = self.deciding.active(job), self.work(job)
+        left = self.iterations_left(job)
+        # Checkpoints come by work, which is counted in seconds of what was asked for.
+        ahead = left * work.requested.iteration_time if work.expected is not None else job.remaining
         if option is None:
-            number = self.deciding.active(job)
             seconds: float = self.driver.state.time_to_end(number)
-            if self.driver.works[number].expected is None:
+            if work.expected is None:
                 return seconds
-            truth = max(0.0, job.remaining / self.work(job).requested.iteration_time)
-            unseen = self.iterations_left(job) - truth
+            unseen = left - max(0.0, job.remaining / work.requested.iteration_time)
             option = self.option(job)
             assert option is not None  # noqa: S101 - it runs
+            seconds += self._time_writing(ahead) - self._time_writing(job.remaining)
             return max(0.0, seconds + unseen * option.iteration_time)
-        return self.work(job).penalty + self.iterations_left(job) * option.iteration_time
+        launch = work.penalty if job.running else self.driver.state.start_cost(number)
+        return float(launch + left * option.iteration_time + self._time_writing(ahead))
+
+    def _time_writing(self, work: float) -> float:
+        """Return the seconds of the checkpoints that a launched job writes in so much work (s)."""
+        plan = self.driver.plan
+        if plan is None or not plan.checkpoint_cost:
+            return 0.0
+        return float(max(0, math.ceil(work / plan.interval) - 1) * plan.checkpoint_cost)
 
     def place(
         self, job: JobView, option: Option, without: Iterable[JobView] | None = None

@@ -69,6 +69,10 @@ class Lent(State):
         """Return how long a running job still takes as things are, s."""
         return self.running[job].due - self.now
 
+    def start_cost(self, job: int) -> float:
+        """Return the seconds that a waiting job pays as it starts."""
+        return self.start_overhead[job]
+
     def rate(self, job: int) -> float:
         """Return the work that a running job does a second."""
         return self.running[job].rate
