@@ -107,7 +107,10 @@ class OnOptions:
         return self._table[:, : most + 1]
 
     def saved(self, gpus: int) -> float:
-        """Return the seconds that the next larger option saves, for each GPU more."""
+        """Return the seconds that the next larger option saves, for each GPU more, to 32 bits.
+
+        Work left is rounded in its last digits, which are no order of equal jobs.
+        """
         more = [o for o in self.options if o.num_gpus > gpus]
         if not more:
             return 0.0
@@ -116,7 +119,7 @@ class OnOptions:
         fastest = min(o.iteration_time for o in more if o.num_gpus == size)
         left = float(self.cluster.iterations_left(self.view))
         before = left / here if here else np.inf
-        return (before - left * fastest) / (size - gpus)
+        return float(np.float32((before - left * fastest) / (size - gpus)))
 
     def launch(self, where: Where | None, now: float) -> None:
         """Note that the job was launched between two ticks."""
