@@ -461,3 +461,38 @@ def test_optimus_gives_the_first_of_equal_jobs_the_next_gpus(engine: str) -> Non
     jobs = jobs_of((0, "pair", 2, "ga", 13), (0, "pair", 2, "zero-dp", 13))
     out = wt.simulate(jobs, "1x6", "pollux:optimus", models=models, penalty=0.0, engine=engine)
     assert out.segments["num_gpus"].to_pylist()[:2] == [4, 2]
+
+
+class AsksAtFour(wt.Policy):
+    """Launches jobs in their smallest option, and notes how long each is expected to go on at 4."""
+
+    elastic = True
+
+    def __init__(self) -> None:
+        self.told: list[float] = []
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        for job in queue:
+            yield wt.Resize(job, cluster.options(job)[0])
+        if now == 0:
+            yield wt.Wake(4.0)
+        if now == 4:
+            self.told = [cluster.time_left(job) for job in cluster.running]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_what_is_expected_of_a_slowed_job_goes_by_its_rate(engine: str) -> None:
+    """Two jobs of 20 s hold half the cores each: at 0.75 they have done 3 s at 4.
+
+    Of the first 40 s were expected, so that 37 are left, of the second 20.
+    """
+    models = {"one": ToyModel((("ga", (2,), 1, 2.0),))}
+    jobs = jobs_of(*[(0, "one", 2, "ga", 10)] * 2) | {"duration": [20.0] * 2}
+    policy = AsksAtFour()
+    wt.simulate(
+        jobs | {"estimate": [40.0, 20.0]},
+        wt.ClusterSpec.uniform(nodes=1, gpus_per_node=4, cpus_per_node=4),
+        policy, models=models, penalty=0.0, slowdown={"cpu": 0.5}, estimates="recorded",
+        engine=engine,
+    )  # fmt: skip
+    assert policy.told == pytest.approx([37 / 0.75, 17 / 0.75])

@@ -66,11 +66,9 @@ class ElasticView:
             seconds: float = self.driver.state.time_to_end(number)
             if work.expected is None:
                 return seconds
-            unseen = left - max(0.0, job.remaining / work.requested.iteration_time)
-            option = self.option(job)
-            assert option is not None  # noqa: S101 - it runs
+            unseen = ahead - max(0.0, job.remaining)
             seconds += self._time_writing(ahead) - self._time_writing(job.remaining)
-            return max(0.0, seconds + unseen * option.iteration_time)
+            return max(0.0, seconds + unseen / float(self.driver.state.rate(number)))
         launch = work.penalty if job.running else self.driver.state.start_cost(number)
         return float(launch + left * option.iteration_time + self._time_writing(ahead))
 
