@@ -9,6 +9,7 @@ import pytest
 import windtunnel as wt
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.manifests import Manifests
+from windtunnel.policies.kueue.pods_ready import PodsReady
 from windtunnel.policies.kueue.policy import Kueue
 
 if TYPE_CHECKING:
@@ -152,3 +153,29 @@ def test_nodes_are_called_of_one_flavor_of_several_with_quota(engine: Any) -> No
         engine=engine, power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s", until=9000,
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [0, 8010]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_has_lost_its_nodes_is_tried_on_the_first_flavor_again(engine: Any) -> None:
+    """The second holds node 1 without power, and nobody else may come in; node 1 fails.
+
+    It is the next head, but of a search begun anew: node 2 is an A100 like node 1, node 3 a T4.
+    """
+    kinds = {"A100": 12, "T4": 4}
+    quotas = tuple(
+        objects.FlavorQuotas(kind, {GPU: objects.Quota(of)}) for kind, of in kinds.items()
+    )
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=tuple(objects.Flavor(kind, topology="hosts") for kind in kinds),
+        topologies=(objects.Topology("hosts", ("kubernetes.io/hostname",)),),
+        pods_ready=PodsReady(timeout=1000.0, block=True),
+    )
+    jobs = {"submit_time": [0, 1], "duration": [30, 10], "num_gpus": [4, 4], "num_tasks": [1, 1]}
+    out = wt.simulate(
+        jobs | {"vc": ["q", "q"]}, "3x4:A100,1x4:T4", Kueue(manifests), engine=engine,
+        power=DRAWS, power_cap=400,
+        disruptions={"node_failures": [{"node": 1, "time": 10, "until": 100}]},
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 30]
+    assert out.table["nodes"].to_pylist() == [[0], [2]]

@@ -73,7 +73,8 @@ class Scheduler:
         return self.usage.load(local_queue(waits.workload)) if self.usage is not None else 0.0
 
     def resubmit(self, waits: Pending, node: QuotaNode) -> None:
-        """Let a workload wait again, as old as it is."""
+        """Let a workload wait again, as old as it is; its search begins at the first flavor."""
+        waits.tried = {}
         self.lines[node].push(waits)
         self.ready[node] = None
 
