@@ -401,3 +401,39 @@ def test_who_reclaims_goes_where_there_is_power(engine: Any) -> None:
     assert out.table["start_time"].to_pylist() == [0, 5]
     assert out.table["end_time"].to_pylist() == [110, 15]
     assert out.flight.nodes.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nothing_is_decided_at_the_time_out_of_who_has_started(engine: Any) -> None:
+    """At 5 u starts, whose time-out would be at 6; nothing happens then.
+
+    Its queue borrows from 5 on: at a decision v would take GPUs back. The next one is at 7.
+    """
+    queues = [
+        {"vc": "a", "cohort": "c", "nominal_quota": 1, "weight": 0.5},
+        {"vc": "b", "cohort": "c", "nominal_quota": 2, "reclaim_within_cohort": "Any"},
+    ]
+    table = jobs(
+        ("s", 0, 5, 1, "b"), ("t", 0, 7, 1, "a"), ("v", 0, 1, 3, "b"), ("u", 1, 2, 2, "a")
+    )  # fmt: skip
+    policy = Quota({"queues": queues}, fair_sharing="yes", gang_timeout=5, backoff=0)
+    found = times(wt.simulate(table, "1x4", policy, engine=engine))
+    assert found == {"s": (0, 5), "t": (0, 7), "u": (5, 7), "v": (7, 8)}
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_cohort_that_lends_nothing_has_no_share(engine: Any) -> None:
+    """With the free GPU and that of low high has two; its share is 0, b's job's a quarter."""
+    queues = [
+        {"vc": "a", "cohort": "x", "nominal_quota": 2, "lending_limit": 0,
+         "within_cluster_queue": "LowerPriority"},
+        {"vc": "b", "cohort": "y", "nominal_quota": 0},
+        {"vc": "c", "cohort": "y", "nominal_quota": 4},
+    ]  # fmt: skip
+    table = jobs(
+        ("low", 0, 100, 1, "a"), ("c1", 0, 100, 2, "c"),
+        ("high", 1, 10, 2, "a"), ("b1", 1, 10, 1, "b"), priority=[0, 0, 1, 0],
+    )  # fmt: skip
+    policy = Quota({"queues": queues}, fair_sharing="yes")
+    found = times(wt.simulate(table, "pool:4", policy, engine=engine))
+    assert (found["high"], found["b1"]) == ((1, 11), (11, 21))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import cython
 import numpy
 
-from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 
@@ -167,7 +166,10 @@ class QuotaAccounts:
     def share(
         self, queue: cython.int, flavor: cython.int, amount: cython.longlong
     ) -> cython.double:
-        """Return a queue's weighted share of its cohort with so much more of a flavor."""
+        """Return a queue's weighted share of its cohort with so much more of a flavor.
+
+        Where the cohort lends nothing it is 0, as in Kueue.
+        """
         borrowed: cython.longlong = 0
         for other in range(self.flavors):
             cell = self.cell(queue, other)
@@ -180,7 +182,7 @@ class QuotaAccounts:
             return 0.0
         lendable = self.lendable[self.cohort[queue]] if self.cohort[queue] >= 0 else 0
         if lendable == 0:
-            return ENDLESS
+            return 0.0
         lent: cython.double = cython.cast(cython.double, lendable) * self.weight[queue]
         return cython.cast(cython.double, borrowed) / lent  # one rounding: equal ones stay equal
 

@@ -57,7 +57,6 @@ class QuotaRule(Rule):
         head, since: of each queue who waits at its head, and since when.
         resting: jobs that were put back, until they join their lines again.
         times: how often each was.
-        alarms: when to decide, though nothing happens, for which queues.
         kind, on_flavor: as what the job at hand is to be taken, and of what flavor's quota.
     """
 
@@ -103,8 +102,6 @@ class QuotaRule(Rule):
     resting: JobHeap
     times: cython.int[::1]
     num_timeouts: cython.longlong
-    alarms: JobHeap
-    last_alarm: cython.double[::1]
     # Idling.
     happened: cython.bint
     idle: cython.int
@@ -157,8 +154,6 @@ class QuotaRule(Rule):
         self.since = numpy.zeros(queues)
         self.resting = JobHeap(jobs if times_out else 1)
         self.times = numpy.zeros(jobs if times_out else 1, dtype=numpy.int32)
-        self.alarms = JobHeap(queues)
-        self.last_alarm = numpy.full(queues, -numpy.inf)
         self.version = -1
         self.changes = -1
 
@@ -214,7 +209,6 @@ class QuotaRule(Rule):
     def decide(self) -> cython.void:
         """Start what may start, and stop who gives way."""
         self.decisions += 1
-        self._drop_alarms()
         self._count_idling()
         self._let_back()
         self._gather_eligible(self.remembers and self.version == self.free.version)
@@ -233,7 +227,7 @@ class QuotaRule(Rule):
                 self._head_changed(queue, line)
             self._look_at_first()
         self.version = self.free.version
-        self.alarm = self.alarms.time[0] if self.alarms.count > 0 else ENDLESS
+        self.alarm = self._next_time_out()
 
     @compiled
     def _start(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
@@ -469,7 +463,6 @@ class QuotaRule(Rule):
             if self.since[queue] + self.timeout <= self.state.now:
                 self._put_back(job, queue, line)
                 return
-            self._ring(queue, self.since[queue] + self.timeout)
         self.tried_at[line] = self.rounds
         self.num_tried[queue] += 1
         if self.strict[queue]:
@@ -495,7 +488,6 @@ class QuotaRule(Rule):
             self._joined(line)
         else:
             self.resting.push(self.state.now + pause, job, job)
-            self._ring(queue, self.state.now + pause)
         self._open_lines(queue)
 
     @compiled
@@ -506,23 +498,20 @@ class QuotaRule(Rule):
             self.lines.add(job)
             self._joined(self.lines.line_of[job])
 
-    # Alarms.
-
     @compiled
-    def _ring(self, queue: cython.int, at: cython.double) -> cython.void:
-        """Ask for a decision at an instant that is yet to come."""
-        if at <= self.state.now or at == self.last_alarm[queue] or at == ENDLESS:
-            return
-        if self.idle > QUOTA_MAX_IDLE:
-            return
-        self.last_alarm[queue] = at
-        self.alarms.push(at, queue, queue)
+    def _next_time_out(self) -> cython.double:
+        """Return when somebody who waits now has waited at the head, or was out, for long enough.
 
-    @compiled
-    def _drop_alarms(self) -> cython.void:
-        """Forget the alarms that have rung."""
-        while self.alarms.count > 0 and self.alarms.time[0] <= self.state.now:
-            self.alarms.pop()
+        Then it is to be decided though nothing happens; of who has started since there is nothing
+        to decide.
+        """
+        found: cython.double = self.resting.time[0] if self.resting.count > 0 else ENDLESS
+        if self.timeout == ENDLESS or self.idle > QUOTA_MAX_IDLE:
+            return ENDLESS
+        for queue in range(self.queues):
+            if self.head[queue] >= 0 and self.since[queue] + self.timeout < found:
+                found = self.since[queue] + self.timeout
+        return found
 
     @compiled
     def _count_idling(self) -> cython.void:
@@ -533,7 +522,3 @@ class QuotaRule(Rule):
             self.idle += 1
         self.happened = False
         self.changes = self.free.changes
-        if self.idle > QUOTA_MAX_IDLE:
-            self.alarms.count = 0
-            for queue in range(self.queues):
-                self.last_alarm[queue] = -ENDLESS

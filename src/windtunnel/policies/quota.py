@@ -165,6 +165,8 @@ class QuotaRun(Policy):
         notes: how the quotas were made, if they were not given; else, which nobody has.
     """
 
+    renews_wakes = True  # who has started since has no time-out
+
     def __init__(self, policy: Quota, quotas: Quotas, problem: Problem, notes: list[str]) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
         self._words = policy.words
@@ -231,7 +233,6 @@ class QuotaRun(Policy):
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""
         self._note_changes(now, queue, cluster)
-        alarms: set[float] = set()
         turns = [self._turn(account) for account in self._accounts]
         while (turn := min(turns)) is not _NOBODY:
             *_, number, index = turn
@@ -239,7 +240,7 @@ class QuotaRun(Policy):
             job = line.jobs[int(number)]
             found = self._find_place(job, account, cluster)
             if found is None:
-                alarms.add(line.refuse(job, now))
+                line.refuse(job, now)
                 turns[account.index] = self._turn(account)
                 continue
             flavor, where, targets = found
@@ -255,9 +256,9 @@ class QuotaRun(Policy):
                 turns = self._reopened()
             else:
                 turns[account.index] = self._turn(account)
-        for at in sorted(alarms):
-            if now < at < math.inf:
-                yield Wake(at)
+        at = min(line.next_time_out() for line in self._lines)
+        if at < math.inf:
+            yield Wake(at)
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
         """Book what was stopped, what is over and what began to wait since the last decision."""

@@ -115,7 +115,7 @@ class Account:
     def share(self, more: Mapping[str, int] | None = None) -> float:
         """Return its weighted share of the cohort: what it borrows over what all of them lend.
 
-        Kueue's dominant resource share, of one resource.
+        Kueue's dominant resource share, of one resource; 0 where the cohort lends nothing.
 
         Args:
             more: change of its use by flavor.
@@ -128,7 +128,7 @@ class Account:
         if not borrowed:
             return 0.0
         # One rounding: shares that are equal stay equal.
-        return borrowed / (lendable * self.quota.weight) if lendable else float("inf")
+        return borrowed / (lendable * self.quota.weight) if lendable else 0.0
 
     def take(self, held: Held) -> None:
         """Book a job that starts."""

@@ -119,8 +119,8 @@ class WaitingLine:
         self._timestamp.pop(job.number, None)
         self._times.pop(job.number, None)
 
-    def refuse(self, job: JobView, now: float) -> float:
-        """Note that the first job cannot start; return when to look again, inf = on any event.
+    def refuse(self, job: JobView, now: float) -> None:
+        """Note that the first job cannot start.
 
         A job that has waited at the head for too long is put back here, and the next one is first.
         """
@@ -129,13 +129,15 @@ class WaitingLine:
         if at_head and self.wait.timeout < math.inf:
             if number not in self._since:
                 self._since = {number: now}  # whoever was at the head before is so no longer
-            end = self._since[number] + self.wait.timeout
-            if end <= now:
-                return self._put_back(job, now)
-            self._refused(number)
-            return end
+            if self._since[number] + self.wait.timeout <= now:
+                self._put_back(job, now)
+                return
         self._refused(number)
-        return math.inf
+
+    def next_time_out(self) -> float:
+        """Return when the one at the head, or one who is out, has waited for long enough."""
+        ends = [since + self.wait.timeout for since in self._since.values()]
+        return min([*ends, *(back for back, _, _ in self._resting[:1])], default=math.inf)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -144,7 +146,7 @@ class WaitingLine:
         self._tried.add(self._class_of[number])
         self._closed = self.strict
 
-    def _put_back(self, job: JobView, now: float) -> float:
+    def _put_back(self, job: JobView, now: float) -> None:
         self._leave(job)
         number = job.number
         self._times[number] = self._times.get(number, 0) + 1
@@ -154,9 +156,8 @@ class WaitingLine:
         pause = self.wait.pause(self._times[number])
         if pause == 0:
             self.add(job, self._class_of[number])
-            return math.inf
-        heapq.heappush(self._resting, (now + pause, number, job))
-        return now + pause
+        else:
+            heapq.heappush(self._resting, (now + pause, number, job))
 
     def _leave(self, job: JobView) -> None:
         heapq.heappop(self._classes[self._class_of[job.number]])

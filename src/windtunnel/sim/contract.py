@@ -210,6 +210,8 @@ class Policy:
         loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
         lets_wait: jobs may wait for ever under limits of its own: the run then ends without them.
         keeps_levels: it sees itself to what jobs ask of the levels of a topology.
+        renews_wakes: the instants that a decision asks for (`Wake`) are in place of those asked for
+            before.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.predictions`).
@@ -237,6 +239,7 @@ class Policy:
     loses: bool = False
     lets_wait: bool = False
     keeps_levels: bool = False
+    renews_wakes: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.

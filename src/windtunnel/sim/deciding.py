@@ -7,6 +7,7 @@ every decision: kinds of demands that only a policy asks for, and, as for every 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,8 +96,8 @@ class Driver(Decisions):
         except Exception as error:
             note_instant(error, self.policy.label, self.deciding.now)
             raise
-        if self.alarms:
-            self.run.sim.alarm = self.alarms[0]
+        if self.alarms or self.policy.renews_wakes:
+            self.run.sim.alarm = self.alarms[0] if self.alarms else math.inf
 
     def stop(self) -> None:
         """End the run once the policy has decided at this instant."""

@@ -131,7 +131,9 @@ class Decisions:
         return free.opened(groups) if groups else free
 
     def forget_alarms(self, now: float) -> None:
-        """Forget the instants that the policy wanted to be asked at up to ``now`` (s)."""
+        """Forget the instants that the policy wanted to be asked at up to ``now`` (s), or all."""
+        if self.policy.renews_wakes:
+            self._forget_all_alarms()
         while self.alarms and self.alarms[0] <= now:
             self._wanted.remove(heapq.heappop(self.alarms))
 
@@ -147,6 +149,9 @@ class Decisions:
         if not self.may_wait:
             message = f"starts none of {waiting} waiting jobs on an idle cluster"
             raise self.impossible(message, None)
+        self._forget_all_alarms()
+
+    def _forget_all_alarms(self) -> None:
         self.alarms.clear()
         self._wanted.clear()
 
