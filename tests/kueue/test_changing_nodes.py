@@ -179,3 +179,38 @@ def test_who_has_lost_its_nodes_is_tried_on_the_first_flavor_again(engine: Any) 
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [0, 30]
     assert out.table["nodes"].to_pylist() == [[0], [2]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_one_domain_of_the_level_required(engine: Any) -> None:
+    """The first keeps node 0 awake: two nodes of one rack are 2 and 3, not 1 and 2."""
+    quotas = (objects.FlavorQuotas("gpu", {GPU: objects.Quota(16)}),)
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=(objects.Flavor("gpu", topology="racks"),),
+        topologies=(objects.Topology("racks", ("rack", "kubernetes.io/hostname")),),
+    )
+    jobs = {"submit_time": [0, 4000], "duration": [9000, 30], "num_gpus": [1, 8]}
+    asked = {"num_tasks": [1, 2], "vc": ["q", "q"], "topology": ["", "required:rack"]}
+    out = wt.simulate(
+        jobs | asked, "4x4", Kueue(manifests), engine=engine, topology="rack=2",
+        power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 4010]
+    assert out.table["nodes"].to_pylist() == [[0], [2, 3]]
+
+
+@pytest.mark.parametrize(("cohort", "start"), [("", None), ("all", 10)])
+def test_what_ends_wakes_its_own_tree_of_cohorts_alone(cohort: str, start: float | None) -> None:
+    """The queues have quota of their own and share one node. So does Kueue: see its manager."""
+    quotas = (objects.FlavorQuotas("gpu", {GPU: objects.Quota(4, None, 0 if cohort else None)}),)
+    group = (objects.ResourceGroup(quotas),)
+    manifests = Manifests(
+        queues=tuple(objects.ClusterQueue(name, cohort, resource_groups=group) for name in "ab"),
+        flavors=(objects.Flavor("gpu", topology="hosts"),),
+        topologies=(objects.Topology("hosts", ("kubernetes.io/hostname",)),),
+    )
+    jobs = {"submit_time": [0, 1], "duration": [10, 10], "num_gpus": [4, 4], "vc": ["a", "b"]}
+    out = wt.simulate(jobs, "1x4", Kueue(manifests))
+    assert out.table["start_time"].to_pylist() == [0, start]
+    assert any("waits for ever" in note for note in out.notes) == (start is None)

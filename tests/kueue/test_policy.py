@@ -176,3 +176,19 @@ def test_gates_of_a_configuration_count_and_are_noted() -> None:
     assert flown(Gates(), "yes") == (spread, note)
     ignored = Gates(tas_balanced_placement=True, topology_aware_scheduling=False)
     assert "TopologyAwareScheduling=false" in flown(ignored)[1]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("fair", [(), STRATEGIES])
+def test_of_equal_heads_the_first_of_the_input_goes(engine: Any, fair: tuple[str, ...]) -> None:
+    """Both come at 1 and wait for the GPUs of the first; what frees there wakes queue a first."""
+    quotas = (objects.FlavorQuotas("gpu", {GPU: objects.Quota(2)}),)
+    group = (objects.ResourceGroup(quotas),)
+    manifests = Manifests(
+        queues=tuple(objects.ClusterQueue(name, "all", resource_groups=group) for name in "ab"),
+        flavors=(objects.Flavor("gpu"),),
+        fair=fair,
+    )
+    jobs = {"submit_time": [0, 1, 1], "duration": [10, 5, 5], "num_gpus": [4, 4, 4]}
+    out = wt.simulate(jobs | {"vc": ["a", "b", "a"]}, "1x4", Kueue(manifests), engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 10, 15]

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 
 def by_time(state: State, heads: list[Nomination]) -> Iterator[Nomination]:
-    """Yield heads: whoever borrows least, then priority, then age."""
+    """Yield heads: whoever borrows least, then priority, then age, then uid."""
     by_priority = state.gates.priority_sorting_within_cohort
 
-    def rank(head: Nomination) -> tuple[int, int, float]:
-        priority = -head.pending.workload.priority if by_priority else 0
-        return head.assignment.level, priority, head.pending.created
+    def rank(head: Nomination) -> tuple[int, int, float, str]:
+        waits = head.pending
+        priority = -waits.workload.priority if by_priority else 0
+        return head.assignment.level, priority, waits.created, waits.workload.uid
 
     yield from sorted(heads, key=rank)
 
@@ -46,7 +47,7 @@ def _winner(state: State, node: QuotaNode, of: dict[QuotaNode, Nomination]) -> N
     if node.queue is not None:
         return of.get(node)
     best: Nomination | None = None
-    best_rank: tuple[bool, tuple[bool, float], int, float] | None = None
+    best_rank: tuple[bool, tuple[bool, float], int, float, str] | None = None
     for child in (*node.queues, *node.cohorts):
         head = _winner(state, child, of)
         if head is None:
@@ -58,7 +59,8 @@ def _winner(state: State, node: QuotaNode, of: dict[QuotaNode, Nomination]) -> N
         )
         share = dominant_share(child).rank
         head.queue.give_back_all(usage)
-        rank = (borrows, share, -head.pending.workload.priority, head.pending.created)
+        workload = head.pending.workload
+        rank = (borrows, share, -workload.priority, head.pending.created, workload.uid)
         if best_rank is None or rank < best_rank:
             best, best_rank = head, rank
     return best

@@ -158,6 +158,9 @@ class KueueRun(Policy):
         self.unready = None if rules is None else Unready(rules)
         self._jobs: dict[int, JobView] = {}
         self._number: dict[str, int] = {}
+        #: The level that each job requires, and each flavor's nodes by its domains, by level.
+        self._required: dict[int, str] = {}
+        self._domains: dict[tuple[str, str], tuple[frozenset[int], ...]] = {}
         self._leaves = {
             flavor: np.array([self.node_of[path[-1]] for path in tree.paths[-1]], np.intp)
             for flavor, tree in by_flavor.items()
@@ -270,22 +273,49 @@ class KueueRun(Policy):
             workload = self.reader.workload(job)
             self._number[workload.uid] = job.number
             self._jobs[job.number] = job
+            asked = workload.pod_sets[0].topology
+            if asked is not None and asked.required:
+                self._required[job.number] = asked.required
             queue_name = self.reader.queue_of(job)
             if job.vc not in self.reader.stopped:
                 self.scheduler.submit(workload, queue_name)
 
     def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
-        """Return the nodes of a job's flavor; before it is admitted, of each with quota for it."""
-        if len(set(self._type_of)) == 1 or job not in self._jobs:
+        """Return the nodes of a job's flavor; before it is admitted, of each with quota for it.
+
+        Of a level that it requires, each domain by itself.
+        """
+        level = self._required.get(job, "")
+        if (len(set(self._type_of)) == 1 and not level) or job not in self._jobs:
             return (None,)  # or it came after the last decision
+        sets = (of for flavor in self._flavors_for(job) for of in self._node_sets(flavor, level))
+        return tuple(dict.fromkeys(sets))
+
+    def _flavors_for(self, job: int) -> list[str]:
+        """Return the flavor that a job's GPUs are on, or those of its queue with quota for it."""
         if job in self.held:
-            return (self._nodes_of_types(self._types(self.held[job][2])),)
+            return [flavor for flavor, of in self.held[job][2].usage if of == self.gpu]
         view = self._jobs[job]
         node = self.state.tree.queues[self.reader.queue_of(view)]
         flavors = [of.flavor for group in node.asks.resource_groups for of in group.flavors]
         gpus = round(view.num_gpus * self._units)
-        able = [flavor for flavor in flavors if node.fits({(flavor, self.gpu): gpus})]
-        return tuple(self._nodes_of_types(self.types[flavor]) for flavor in able or flavors)
+        return [of for of in flavors if node.fits({(of, self.gpu): gpus})] or flavors
+
+    def _node_sets(self, flavor: str, level: str) -> tuple[frozenset[int] | None, ...]:
+        """Return a flavor's nodes; of each domain of a level by itself, where one is required.
+
+        None = all nodes. Who requires a node goes to one wherever it may.
+        """
+        tree = self.state.topologies.get(flavor)
+        if tree is None or level not in tree.levels[:-1]:
+            return (self._nodes_of_types(self.types[flavor]),)
+        if (flavor, level) not in self._domains:
+            depth = tree.levels.index(level) + 1
+            domains: dict[tuple[str, ...], list[int]] = {}
+            for path, node in zip(tree.paths[-1], self._leaves[flavor].tolist(), strict=True):
+                domains.setdefault(path[:depth], []).append(node)
+            self._domains[flavor, level] = tuple(map(frozenset, domains.values()))
+        return self._domains[flavor, level]
 
     def _nodes_of_types(self, types: tuple[str, ...] | None) -> frozenset[int] | None:
         """Return the nodes with some GPU types; None = all."""
