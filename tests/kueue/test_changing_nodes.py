@@ -214,3 +214,30 @@ def test_what_ends_wakes_its_own_tree_of_cohorts_alone(cohort: str, start: float
     out = wt.simulate(jobs, "1x4", Kueue(manifests))
     assert out.table["start_time"].to_pylist() == [0, start]
     assert any("waits for ever" in note for note in out.notes) == (start is None)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_of_the_flavor_that_would_be_chosen(engine: Any) -> None:
+    """The A100 comes first, on quota of the other queue; Kueue goes on to the T4 that is owned."""
+
+    def group(a100: int, t4: int) -> tuple[objects.ResourceGroup, ...]:
+        owned = (("A100", a100), ("T4", t4))
+        quotas = (objects.FlavorQuotas(kind, {GPU: objects.Quota(of)}) for kind, of in owned)
+        return (objects.ResourceGroup(tuple(quotas)),)
+
+    rule = objects.Fungibility(when_can_borrow="TryNextFlavor")
+    manifests = Manifests(
+        queues=(
+            objects.ClusterQueue("q", "all", resource_groups=group(0, 4), fungibility=rule),
+            objects.ClusterQueue("other", "all", resource_groups=group(4, 0)),
+        ),
+        flavors=tuple(objects.Flavor(kind, topology="hosts") for kind in ("A100", "T4")),
+        topologies=(objects.Topology("hosts", ("kubernetes.io/hostname",)),),
+    )
+    jobs = {"submit_time": [0, 4000], "duration": [30, 30], "num_gpus": [4, 4]}
+    out = wt.simulate(
+        jobs | {"vc": ["other", "q"]}, "1x4:A100,1x4:T4", Kueue(manifests), engine=engine,
+        power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 4010]
+    assert out.table["nodes"].to_pylist() == [[0], [1]]

@@ -18,6 +18,7 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
+from windtunnel.policies.kueue.flavors import FlavorSearch, Mode
 from windtunnel.policies.kueue.manifests import Manifests, changed_quotas, read_manifests
 from windtunnel.policies.kueue.objects import Quota
 from windtunnel.policies.kueue.pods_ready import Unready
@@ -292,14 +293,22 @@ class KueueRun(Policy):
         return tuple(dict.fromkeys(sets))
 
     def _flavors_for(self, job: int) -> list[str]:
-        """Return the flavor that a job's GPUs are on, or those of its queue with quota for it."""
+        """Return the flavor that a job's GPUs are on, or those of its queue with quota for it.
+
+        The one that Kueue would choose, had all of them nodes, comes first.
+        """
         if job in self.held:
             return [flavor for flavor, of in self.held[job][2].usage if of == self.gpu]
         view = self._jobs[job]
         node = self.state.tree.queues[self.reader.queue_of(view)]
         flavors = [of.flavor for group in node.asks.resource_groups for of in group.flavors]
         gpus = round(view.num_gpus * self._units)
-        return [of for of in flavors if node.fits({(of, self.gpu): gpus})] or flavors
+        able = [of for of in flavors if node.fits({(of, self.gpu): gpus})] or flavors
+        if len(able) > 1:
+            search = FlavorSearch(self.state, node, self.reader.workload(view), _nobody_goes)
+            chosen = {of.flavor for by in search.assign().flavors.values() for of in by.values()}
+            able.sort(key=lambda of: of not in chosen)
+        return able
 
     def _node_sets(self, flavor: str, level: str) -> tuple[frozenset[int] | None, ...]:
         """Return a flavor's nodes; of each domain of a level by itself, where one is required.
@@ -485,6 +494,11 @@ class KueueRun(Policy):
                 node = self.node_of[path[-1]]
                 found[node] = found.get(node, 0) + pods * gpus
         return sorted(found.items())
+
+
+def _nobody_goes(_what: FlavorResource, _amount: int) -> tuple[Mode, int]:
+    """Say that nobody would give way where quota is short."""
+    return Mode.NO_CANDIDATES, 0
 
 
 def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
