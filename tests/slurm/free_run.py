@@ -97,13 +97,16 @@ class Flight:
         return self.first_fill % self.tables.settings["bf_interval"]
 
     def _minute(self) -> int:
-        """Return the second of the minute of what is done by the clock: that of the kills."""
+        """Return the second of the minute of what is done by the clock: that of the kills.
+
+        Where nobody was killed it is 1: those who came in that second waited for three more.
+        """
         kills = [
             math.floor(now) % MINUTE
             for now, words in self.record.events
             if words.startswith("Time limit exhausted") or words.endswith("for JobId=Invalid")
         ]
-        return min(kills, default=0) % LOOK
+        return min(kills, default=1) % LOOK
 
     def fly(self) -> dict[int, int]:
         """Return the second in which each job that started first did."""

@@ -50,7 +50,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
     """One whose pooled QOS has 1 % of all waiting, one with reservations, one of other limits."""
-    seeds = {"QOSGrpGRES": 4, "reservations": 6}
+    seeds = {"QOSGrpGRES": 4, "reservations": 6, "priorities": 3}
 
     @cache
     def made(seed: int) -> World:

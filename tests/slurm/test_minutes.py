@@ -57,8 +57,9 @@ def _starts(
         # By the calculation of 241 the first has used 1,920 s, and the second 240: more than 1,800.
         ("multifactor", "0", "GrpTRESMins=cpu=30", [1, 101, None]),
         ("multifactor", "0", "GrpTRESMins=cpu=3000", [1, 101, 251]),
-        # Decayed there are 1,875 s left at 421 and 1,750 at 481; a cycle of backfill is at 511.
-        ("multifactor", "00:10:00", "GrpTRESMins=cpu=30", [1, 101, 511]),
+        # Decayed there are 1,875 s left at 421 and 1,750 at 481; a cycle of backfill is at 491:
+        # they follow each other from 251 on, when the third came.
+        ("multifactor", "00:10:00", "GrpTRESMins=cpu=30", [1, 101, 491]),
         ("basic", "0", "GrpTRESMins=cpu=30", [1, 101, 251]),
         # The first may use 80 minutes, of which 72 are left by the calculation of 61; the second 8.
         ("multifactor", "0", "GrpTRESRunMins=cpu=85", [1, 101, 251]),
@@ -66,7 +67,7 @@ def _starts(
         # A job has as many GPUs as processors, and one node.
         ("multifactor", "0", "GrpTRESMins=gres/gpu=30", [1, 101, None]),
         ("multifactor", "0", "GrpTRESMins=node=4", [1, 101, None]),
-        ("multifactor", "00:10:00", "GrpTRESMins=gres/gpu=30", [1, 101, 511]),
+        ("multifactor", "00:10:00", "GrpTRESMins=gres/gpu=30", [1, 101, 491]),
         ("multifactor", "0", "GrpTRESRunMins=gres/gpu=85", [1, 101, 251]),
         ("basic", "0", "GrpTRESRunMins=gres/gpu=85", [1, 302, 302]),
         ("basic", "0", "GrpTRESRunMins=node=10", [1, 302, 302]),
@@ -81,7 +82,7 @@ def test_minutes_of_an_account(
 @pytest.mark.parametrize(
     ("half_life", "qos", "starts"),
     [
-        ("00:10:00", "GrpTRESMins=cpu=30", [1, 101, 511]),
+        ("00:10:00", "GrpTRESMins=cpu=30", [1, 101, 491]),
         ("00:10:00", "GrpTRESMins=cpu=30 Flags=NoDecay", [1, 101, None]),
         ("0", "GrpTRESMins=cpu=30 UsageFactor=0.5", [1, 101, 251]),
         ("0", "GrpTRESMins=cpu=30 UsageFactor=4", [1, None, None]),

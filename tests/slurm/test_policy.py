@@ -69,8 +69,9 @@ def test_the_loops_go_by_the_sites_clocks(conf: Path) -> None:
     more = "SchedulerParameters=defer,batch_sched_delay=10,bf_interval=300,bf_busy_nodes\n"
     (conf / "slurm.conf").write_text(CONF + more)
     out = wt.simulate(JOBS, policy="slurm", slurm_conf=str(conf))
-    # The second request is ten seconds after the first; ends are requests like submissions.
-    assert out.table["start_time"].to_pylist() == [1, 602, 11, None, 1203]
+    # The second request is ten seconds after the first; ends are requests like submissions. Those
+    # of 601 and 1210 come after the full runs of 600 and 1200, and wait ten seconds from them.
+    assert out.table["start_time"].to_pylist() == [1, 610, 11, None, 1211]
     assert "these decide nothing here: bf_busy_nodes." in " ".join(out.notes)
 
 
@@ -92,6 +93,48 @@ def test_a_backfill_cycle_starts_what_ends_in_time() -> None:
     out = wt.simulate(jobs, "2x8:A100", policy="slurm")
     # The last asks for longer than the reservation of the third leaves.
     assert out.table["start_time"].to_pylist() == [1, 1, 302, 31, 553]
+
+
+def _starts(cluster: str, *rows: tuple[float, float, float, int], engine: Any) -> list[Any]:
+    """Fly jobs of (submit, duration, time limit, GPUs)."""
+    names = ("submit_time", "duration", "estimate", "num_gpus")
+    jobs = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    out = wt.simulate(jobs, cluster, policy="slurm", engine=engine)
+    return out.table["start_time"].to_pylist()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_cycles_follow_each_other_where_nothing_happens(engine: Any) -> None:
+    # The third needs all nodes, and has them from slot 780 on. The fourth could have the second's
+    # node and the idle one at 599, and by its slots end by 780: until then they are its own, from
+    # 540 on, and the fifth would run into that. A cycle from 541 on sees that the fourth, begun
+    # then, would run into 780, and looks for it beyond; from then on the fifth is in nobody's way.
+    # Cycles are each 30 s from 59 on, when the second came and began: that of 569 starts it.
+    jobs = [(0, 780, 780, 2), (58, 540, 540, 2), (60, 60, 180, 6), (61, 60, 240, 4)]
+    starts = _starts("3x2", *jobs, (400, 60, 180, 1), engine=engine)
+    assert starts == [1, 59, 782, 843, 569]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_cycle_that_finds_nobody_is_one(engine: Any) -> None:
+    # The first ends at 101, and a cycle is at 102; so the next is at 132, with three who came at
+    # 110. The main loop of 111 starts one, and the cycle one that ends before that other does.
+    jobs = [(0, 100, 120, 8), (110, 300, 300, 8), (110, 60, 60, 16), (110, 50, 60, 8)]
+    assert _starts("2x8", *jobs, engine=engine) == [1, 111, 412, 132]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_an_end_asks_for_those_who_waited_then(engine: Any) -> None:
+    # The main loop of second 2 is for the end at 1.5, and too early for who comes at 2; submissions
+    # were looked at in second 1, and are again three seconds later.
+    assert _starts("2x8", (0, 0.5, 60, 8), (2, 60, 60, 8), engine=engine) == [1, 4]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_submissions_wait_for_their_delay_after_a_full_run_too(engine: Any) -> None:
+    # A full run is at 60. No cycle is before 81: thirty seconds after the last, of 51.
+    jobs = [(second, 600, 600, 1) for second in (50, 58, 60, 61, 63, 70)]
+    assert _starts("2x8", *jobs, engine=engine) == [51, 59, 63, 63, 66, 71]
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])

@@ -114,9 +114,13 @@ class SlurmLoops:
         """Let a job wait."""
         self.queue.enqueue(job)
 
-    def first_end(self) -> int:
-        """Return when the first of those who run is expected to end, s; -1 = nobody runs."""
-        return int(self.jobs.end[self.running.by_end[0]]) if self.running.count else -1
+    def preempts(self) -> bool:
+        """Return whether jobs may be stopped for others at all."""
+        return bool(self.main.victims.any_rule)
+
+    def may_begin_later(self) -> bool:
+        """Return whether a later cycle may find somebody to start, although nothing happens."""
+        return self.preempts() or bool(self.backfill.prospects.may_any_begin())
 
     def fits_alone(self, job: int) -> bool:
         """Return whether a job could run in one of its partitions with nobody else there."""

@@ -71,6 +71,12 @@ class SlurmProspects:
         return self.last < entry
 
     @compiled
+    def may_any_begin(self) -> cython.bint:
+        """Return whether somebody who waits might find nodes, were nothing reserved."""
+        self.begin()
+        return not self.are_over(0, 0)
+
+    @compiled
     def _may_begin(self, entry: cython.int, now: cython.longlong) -> cython.bint:
         """Return whether a job might find its nodes, and no limit forbids it."""
         job: cython.int = self.queue.job[entry]

@@ -7,6 +7,7 @@ sleep) keeps nodes from it. Its clock has whole seconds: docs/systems/slurm.md.
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError
@@ -146,7 +147,7 @@ class SlurmRun(Policy):
 
     def decides_every(self, interval: float) -> None:
         """Note that decisions are delayed: they then go by when things really happened."""
-        self._delay = interval
+        self._delay = self.controller.every = interval
 
     @property
     def watches(self) -> bool:
@@ -197,14 +198,13 @@ class SlurmRun(Policy):
         arrived: list[JobView] = queue.arrived
         if not self._delay:
             return arrived
-        for job in finished:
-            if self._left.get(job.number, now) < now:
-                self._gone(job, now)
-        late = {job.number for job in arrived if self._came(job, now) < now}
-        for job in arrived:
-            if job.number in late:
-                self._join(job, now)
-        return [job for job in arrived if job.number not in late]
+        late = [(self._left.get(job.number, now), self._gone, job) for job in finished]
+        late += [(self._came(job, now), self._join, job) for job in arrived]
+        late = sorted((event for event in late if event[0] < now), key=itemgetter(0))
+        for _, happens, job in late:
+            happens(job, now)
+        seen = {job.number for _, _, job in late}
+        return [job for job in arrived if job.number not in seen]
 
     def _came(self, job: JobView, now: float) -> float:
         """Return when a job that arrived began to wait, as far as that can be told, s."""

@@ -83,12 +83,14 @@ class Controller:
         self._full = max(tables.settings["sched_interval"], 1)
         self._minute = minute
         self._defers = "defer" in site.settings.scheduler
-        self._last_queued = -self._delay
+        self._last_queued: float = -self._delay
         self._is_new_to_full = False
         # Backfill: the last cycle, whether somebody waited in it, what has changed since.
         self._last_cycle = (1 if phase is None else phase) - self.interval
         self._was_busy = phase is not None
         self._changed = math.inf
+        #: Seconds to whose multiples what is due is delayed; 0 = it is not.
+        self.every = 0.0
 
     # What happens.
 
@@ -98,6 +100,7 @@ class Controller:
         self.ask(now)
 
     def _enter(self, job: int, second: int) -> None:
+        self._idle(second)
         self.since[job] = self._used_to[job] = second
         self._rate(job, second)
         self.loops.put_pending(job)
@@ -128,6 +131,7 @@ class Controller:
         if self._defers:
             self.ask(now)
             return
+        self._idle(second)
         self._direct = min(self._direct, second + 1)
         self._note(second)
 
@@ -149,12 +153,51 @@ class Controller:
     def ask(self, now: float) -> None:
         """Say that something has changed by which jobs may start."""
         second = math.floor(now)
-        self._queued = min(self._queued, max(second + 1, self._last_queued + self._delay))
+        self._idle(second)
+        last = max(self._last_queued, self._last_full(second))
+        due = max(second + 1, last + self._delay)
+        self._queued = min(self._queued, due, _next(second, self._full, self._minute))
         self._note(second)
 
+    def _last_full(self, second: int) -> float:
+        """Return when the last full run was by a second; slurmctld began at second 0."""
+        full = second - (second - self._minute) % self._full
+        return full if full > 0 else -math.inf
+
     def _note(self, second: int) -> None:
+        self._idle(second)
         self._is_new_to_full = True
         self._changed = min(self._changed, second + 1)
+
+    def _idle(self, second: int) -> None:
+        """Let what was due by a second have been done, if nobody waited: it found nobody.
+
+        Nothing wakes the run for it, and yet the next cycle and the next look at submissions are
+        counted from it.
+        """
+        if self.waiting or self.stuck:
+            return
+        if self._done_at(self._queued) <= second:
+            self._last_queued, self._queued = self._done_at(self._queued), math.inf
+        if self._done_at(self._direct) <= second:
+            self._direct = math.inf
+        cycle = self._done_at(self._cycle_after_change())
+        if cycle <= second:
+            self._last_cycle, self._changed, self._was_busy = int(cycle), math.inf, False
+
+    def _done_at(self, due: float) -> float:
+        """Return the second at which something is done that is due at one."""
+        if not self.every or due == math.inf:
+            return due
+        return math.floor(math.ceil(due / self.every) * self.every)
+
+    def _cycle_after_change(self) -> float:
+        """Return when the next backfill cycle is for what has changed; inf = nothing has."""
+        if self._changed == math.inf:
+            return math.inf
+        if self._was_busy:
+            return _next(max(self._changed - 1, self._last_cycle), self.interval, self._last_cycle)
+        return max(self._changed, self._last_cycle + self.interval)
 
     # What it does.
 
@@ -165,7 +208,7 @@ class Controller:
             times.append(_next(after, self.priority.period, 1))
         if self.waiting:
             times += [self._direct, self._queued]
-            if self._is_new_to_full:
+            if self._full_may_find:
                 times.append(_next(after, self._full, self._minute))
             if self.settings.backfill:
                 times.append(self._next_cycle(after))
@@ -177,6 +220,11 @@ class Controller:
             times.append(_next(max(after, notice - 1), LOOK, self._minute))
         return max(min(times, default=math.inf), math.floor(after) + 1)
 
+    @property
+    def _full_may_find(self) -> bool:
+        """Whether a full run may find anybody; who may be stopped for others goes by the time."""
+        return self._is_new_to_full or self.loops.preempts()
+
     def _bounds(self) -> Iterator[float]:
         """Yield the instants at which reservations are made, begin or end."""
         for hold in self._reservations:
@@ -185,14 +233,13 @@ class Controller:
     def _next_cycle(self, after: float) -> float:
         """Return when the next backfill cycle is that may start somebody."""
         if self._changed < math.inf and not self._was_busy:
-            return max(self._changed, self._last_cycle + self.interval)
+            return self._cycle_after_change()
         news = self._changed
-        overdue = self.loops.first_end()
-        if overdue >= 0:
-            # It is expected to end ever later: jobs behind it may get more by that alone.
-            news = min(news, max(overdue, after))
         if news == math.inf:
-            return math.inf
+            # What is reserved for others moves as time passes, even where nothing happens.
+            if not self.loops.may_begin_later():
+                return math.inf
+            news = 0
         first = max(news - 1, self._last_cycle, after)
         return _next(first, self.interval, self._last_cycle)
 
@@ -212,8 +259,8 @@ class Controller:
             self.stopped += self.loops.noticed(now)
         self._reserve(first, now)
         is_full = _falls(first, now, self._full, self._minute)
-        if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
-            if self._queued <= now:
+        if min(self._direct, self._queued) <= now or (is_full and self._full_may_find):
+            if self._queued <= now or is_full:
                 self._last_queued = now
             self._direct = self._queued = math.inf
             self._is_new_to_full = self._is_new_to_full and not is_full
@@ -308,7 +355,8 @@ class Controller:
         for job in sorted(self.waiting):
             self._rate(job, now)
         self.loops.sort_queue()
-        self._note(now - 1)
+        if self.waiting:
+            self._note(now - 1)
 
 
 def _next(after: float, period: int, phase: int) -> int:
