@@ -90,9 +90,20 @@ def test_what_an_arrival_had_counts_at_the_next_tick(engine: str) -> None:
     assert [now for now, _ in decider.seen] == [0.0, 60.0, 120.0]
     assert decider.seen[1][1][1] == (1, 35.0, 0.0, 1)
     assert decider.seen[2][1][1] == (1, 95.0, 0.0, 1)
+    # Who was launched at a tick had its GPU from then on.
+    assert [seen[0] for _, seen in decider.seen[1:]] == [(1, 60.0, 0.0, 1), (1, 120.0, 0.0, 1)]
     late = {**jobs, "submit_time": [0, 55]}
     _, decider = flown(True, late, until=130, engine=engine)
     assert decider.seen[1][1][1] == (1, 5.0, 5.0, 1)  # half of its launch is to come
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_failure_stopped_had_its_gpus_until_then(engine: str) -> None:
+    """It runs from 0 to 45 s, as its node fails, and from 60 s on the other one."""
+    down = {"node_failures": [{"time": 45.0, "until": 500.0, "node": 0}]}
+    jobs = {"submit_time": [0], "duration": [1000], "num_gpus": [1]}
+    _, decider = flown(True, jobs, until=130, disruptions=down, engine=engine)
+    assert [seen[0][:2] for _, seen in decider.seen] == [(0, 0.0), (0, 45.0), (1, 105.0)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

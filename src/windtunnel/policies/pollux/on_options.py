@@ -53,6 +53,8 @@ class OnOptions:
 
     Attributes:
         delay: s of its launch to go.
+        held: GPU-seconds that it had by the last tick.
+        given: GPUs that it was last given.
         launched: when it was launched between two ticks, s; -inf = never.
     """
 
@@ -64,6 +66,7 @@ class OnOptions:
         self.job = Asked(str(view.number), asked, float(view.submit_time))
         self.nodes: tuple[int, ...] = ()
         self.held, self.starts, self.most_seen = 0.0, 0, 0
+        self.given, self._ran = 0, 0.0
         self._table = np.zeros((2, 1))
 
     @property
@@ -124,12 +127,15 @@ class OnOptions:
     def launch(self, where: Where | None, now: float) -> None:
         """Note that the job was launched between two ticks."""
         self.note(where, 0.0)
+        self.given = len(self.nodes)
         self.launched = now
         self.starts += 1
 
     def note(self, where: Where | None, seconds: float) -> None:
-        """Note where the job is, and that it was there for so long."""
-        self.held += len(self.nodes) * seconds
+        """Note where the job is, and that so many seconds have passed."""
+        # What it was given at the last tick, for as long as it ran: a failure may have stopped it.
+        self.held += self.given * (self.view.run_time - self._ran)
+        self._ran = self.view.run_time
         nodes = tuple(node for node, gpus in where or () for _ in range(gpus))
         if nodes != self.nodes:
             self.delay = self.restart_time if nodes else 0.0
@@ -206,8 +212,9 @@ class OnOptionsPolicy(Policy):
         chosen = self._decider(active, free, now, self.every or 0.0)
         self._place_all(draft, active, chosen)
         for held in draft.held.values():
-            if draft.changed(held):
-                self._jobs[held.job.number].starts += 1
+            job = self._jobs[held.job.number]
+            job.given = held.option.num_gpus
+            job.starts += draft.changed(held)
         yield from draft.decisions()
 
     def fill(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
