@@ -129,6 +129,9 @@ class Move(Struct, frozen=True):
 class Wake(Struct, frozen=True):
     """Ask to decide at a later instant, even if nothing else happens then.
 
+    It stands whatever is decided, or asked for, before: a policy may be asked at instants that it
+    has no use for any more.
+
     Attributes:
         at: when, s; later than now.
     """
