@@ -628,3 +628,17 @@ def test_a_policy_cannot_change_jobs(engine: str, name: str) -> None:
     for policy in (key, decide):
         with pytest.raises(AttributeError, match=expected):
             wt.simulate(jobs, "pool:2", policy, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_rounding_of_an_end_that_never_comes_is_no_work(engine: str) -> None:
+    """At 0.75 it would end at 34 1/3 s, which has no last digit; 5.25 of 7 s are done at 32 s."""
+
+    def decide(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Rerate(job, 0.25) for job in cluster.running if now == 32)
+        for job in queue:
+            yield wt.Start(job, rate=0.75)
+            yield wt.Wake(32.0)
+
+    job = {"submit_time": [25.0], "duration": [7.0], "num_gpus": [1]}
+    assert wt.simulate(job, "pool:1", decide, engine=engine).table["end_time"].to_pylist() == [39]

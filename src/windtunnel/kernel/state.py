@@ -363,9 +363,12 @@ class State:
         if self.writes:
             self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
             return self.checkpoints.work[job] - self.checkpoints.now_done
-        ahead = self.end_of(job) - self.now
-        if self.is_segmented:
-            ahead = ahead * self.rate[job]
+        ahead: cython.double = self.end_of(job) - self.now
+        if self.is_segmented and self.rate[job] != 1.0:
+            active: cython.double = self.now - self.since[job]
+            done: cython.double = active * self.rate[job] if active > 0.0 else 0.0
+            # The end is a quotient, whose rounding is no work.
+            ahead = self.left[job] - done if done < self.left[job] else ahead * self.rate[job]
         return ahead if ahead < self.left[job] else self.left[job]
 
     @compiled

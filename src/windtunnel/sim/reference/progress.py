@@ -92,7 +92,7 @@ class Stay:
         interval, cost = self.checkpoints
         done, left, written, writing = self.reached
         if not cost:
-            left = min(left, (self.due - now) * self.rate)
+            left = min(left, self._left_at(now))
             done = self.work - left
             return Reached(done, left, min(math.floor(done / interval), self.limit), 0.0)
         active = now - max(self.since, self.resumed)
@@ -101,6 +101,16 @@ class Stay:
         if writing and active < writing:
             return Reached(done, left, written, writing - active)
         return self._at_work(active - writing, done, written + (1 if writing else 0))
+
+    def _left_at(self, now: float) -> float:
+        """Return the work left at ``now`` (s), writing no checkpoints."""
+        left = self.reached.left
+        if self.rate != 1.0:
+            active = now - max(self.since, self.resumed)
+            done = active * self.rate if active > 0 else 0.0
+            if done < left:  # the end is a quotient, whose rounding is no work
+                return left - done
+        return (self.due - now) * self.rate
 
     def _at_work(self, active: float, done: float, written: int) -> Reached:
         """Return the same, so many seconds after it had done so much, writing nothing just then."""
