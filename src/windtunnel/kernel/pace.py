@@ -60,6 +60,9 @@ class Pace:
     asked: cython.double[::1]
     touched_jobs: cython.int[::1]
 
+    # The other one on each job's GPUs, whose cost is in their rates already, -1 = none; `State`
+    # keeps it, where jobs share.
+    mate: cython.int[::1]
     _uplinks: Uplinks
     _by_sharing: cython.bint
     _grants: cython.int
@@ -114,6 +117,7 @@ class Pace:
         model = None if plain else neighbours.model
         self.by_locality = model is not None and model.by_locality
         self.by_neighbours = model is not None and neighbours.neighbours_matter
+        self.mate = numpy.full(jobs, -1, dtype=numpy.int32)
         self._uplinks = Uplinks(None if plain else neighbours.uplinks, jobs)
         self._by_sharing = model is not None and model.by_sharing
         self._cpu = 0.0 if model is None else model.cpu
@@ -439,7 +443,7 @@ class Pace:
         met: cython.longlong = 0
         other = self._first[node]
         while other >= 0:
-            if other != part:
+            if other != part and self._job[other] != self.mate[job]:
                 met |= self._devices[other]
             other = self._next[other]
         devices &= met
@@ -455,12 +459,13 @@ class Pace:
     def _beside(self, job: cython.int, part: cython.int, device: cython.longlong) -> cython.double:
         """Return a job's rate beside others on one device: the time that each costs adds up."""
         name = self._name[job]
+        mate: cython.int = self.mate[job]
         others: cython.longlong = 0
         factor: cython.double = 1.0
         cost: cython.double = 0.0
         other = self._first[self._node[part]]
         while other >= 0:
-            if other != part and self._devices[other] & device:
+            if other != part and self._job[other] != mate and self._devices[other] & device:
                 neighbour = self._name[self._job[other]]
                 factor = self._pair_rate[name, neighbour]
                 cost += self._pair_cost[name, neighbour]

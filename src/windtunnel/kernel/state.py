@@ -220,6 +220,8 @@ class State:
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
         if self.has_power and self.has_mates:
             self.power.mate = self.mate
+        if self.has_pace and self.has_mates:
+            self.pace.mate = self.mate
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:

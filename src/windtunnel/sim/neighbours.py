@@ -73,6 +73,8 @@ class Neighbours:
         #: Running job -> its factor by locality, and its nodes.
         self._locality: dict[int, float] = {}
         self._nodes: dict[int, list[int]] = {}
+        #: Jobs that a policy put on the same GPUs, each with the other.
+        self._mate: dict[int, int] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
         self._racks_of_shapes: dict[tuple[tuple[int, ...], int], int] = {}
         self.neighbours_matter = model.by_sharing or model.cpu > 0 or nodes_slow
@@ -82,8 +84,12 @@ class Neighbours:
         self._crossing: dict[int, list[int]] = {}
         self._fair: dict[int, float] = {}
 
-    def enter(self, job: int, where: Where, option: Option | None = None) -> None:
-        """Note that a job has started; an elastic one, in an option."""
+    def enter(
+        self, job: int, where: Where, option: Option | None = None, mate: int | None = None
+    ) -> None:
+        """Note that a job has started; an elastic one, in an option; or on another's GPUs."""
+        if mate is not None:
+            self._mate |= {job: mate, mate: job}
         if option is not None:
             parts = _option_parts(option, where)
             fewest = len(option.shape), self.fewest_racks(option, self._allowed(job))
@@ -104,6 +110,8 @@ class Neighbours:
         for node in self._nodes.pop(job):
             self._cores[node] -= self._on[node].pop(job).cores
         del self._locality[job]
+        if job in self._mate:
+            del self._mate[self._mate.pop(job)]
         if self._crossing.pop(job, None):
             self._fair = {}
 
@@ -173,7 +181,9 @@ class Neighbours:
             pace -= self.model.cpu * min((self._cores[node] - part.cores) / limit, 1.0)
         if not self.model.by_sharing or not part.devices:
             return pace * self._speed[node]
-        others = [(other, held.devices) for other, held in self._on[node].items() if other != job]
+        # What two jobs that a policy put on the same GPUs cost each other is in their rates.
+        own = job, self._mate.get(job)
+        others = [(who, held.devices) for who, held in self._on[node].items() if who not in own]
         shared = 1.0
         device = 1
         while device <= part.devices:

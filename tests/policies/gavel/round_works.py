@@ -13,6 +13,8 @@ from windtunnel.policies.gavel.rounds import Rounds
 from windtunnel.policies.gavel.work import ALONE, Allocator, Decision, Rules, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windtunnel.policies.gavel.record import RoundLog
 
 
@@ -114,7 +116,7 @@ def work_of(
     *,
     nodes: list[list[int]],
     submit: list[float] | None = None,
-    gangs: list[int] | None = None,
+    gangs: Sequence[float] | None = None,
     spread: list[list[float]] | None = None,
     pairs: np.ndarray | None = None,
 ) -> Work:

@@ -133,6 +133,25 @@ def test_partners_slow_each_other_and_the_last_goes_on_alone() -> None:
     assert ends(published) == [200.0, 200.0]  # a pair is over when both are
 
 
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("third", [1.0, 0.5])
+def test_what_sharing_costs_a_pair_is_in_its_speeds(third: float, engine: str) -> None:
+    """Also where a third job, on another GPU, asks for half of one: then GPUs are told apart."""
+    pairs = np.zeros((3, 3, 1, 2))
+    pairs[0, 1] = pairs[1, 0] = 0.5
+    work = work_of([[1.0]] * 3, [100.0, 300.0, 50.0], nodes=[[2]], gangs=[1, 1, third], pairs=pairs)
+
+    def together(now: float, active: np.ndarray, left: np.ndarray) -> Decision:
+        del now, left
+        members = [(0, 1)] if 0 in active else [(1, ALONE)]
+        members += [(2, ALONE)] if 2 in active else []
+        return Decision(np.array(members), np.ones((len(members), 1)))
+
+    model = wt.Slowdown(share=0.5)
+    log = fly_in_rounds(work, together, Rules(length=1000.0), slowdown=model, engine=engine)
+    assert ends(log) == [200.0, 400.0, 50.0]
+
+
 def test_ideal_runs_at_the_speed_of_the_shares() -> None:
     work = work_of([[1.0, 3.0], [1.0, 3.0]], [720.0, 1440.0], nodes=[[1], [1]])
     log = fly_ideal(work, always([[0.5, 0.5], [0.5, 0.5]]), Rules())

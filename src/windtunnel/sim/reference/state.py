@@ -138,7 +138,8 @@ class State(PlaceSearch):
         if self.counts_nodes:
             self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
-            self.pace.enter(job, place.where, None if self.works is None else place.demand)
+            option = None if self.works is None else place.demand
+            self.pace.enter(job, place.where, option, beside)
         if job in self.to_restart:
             self.to_restart.remove(job)
             self.restarts[job] += 1
