@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import Manifests
 from windtunnel.policies.kueue.pods_ready import PodsReady
 from windtunnel.policies.kueue.policy import Kueue
@@ -182,22 +184,46 @@ def test_who_has_lost_its_nodes_is_tried_on_the_first_flavor_again(engine: Any) 
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
-def test_nodes_are_called_of_one_domain_of_the_level_required(engine: Any) -> None:
-    """The first keeps node 0 awake: two nodes of one rack are 2 and 3, not 1 and 2."""
+@pytest.mark.parametrize(("tasks", "levels_count"), [(2, True), (3, False)])
+def test_nodes_are_called_of_one_domain_of_the_level_required(
+    tasks: int, levels_count: Any, engine: Any
+) -> None:
+    """The first keeps node 0 awake: two nodes of one rack are 2 and 3, not 1 and 2.
+
+    Three nodes are of two racks, where Kueue does not look at levels.
+    """
     quotas = (objects.FlavorQuotas("gpu", {GPU: objects.Quota(16)}),)
     manifests = Manifests(
         queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
         flavors=(objects.Flavor("gpu", topology="racks"),),
         topologies=(objects.Topology("racks", ("rack", "kubernetes.io/hostname")),),
+        gates=Gates(topology_aware_scheduling=levels_count),
     )
-    jobs = {"submit_time": [0, 4000], "duration": [9000, 30], "num_gpus": [1, 8]}
-    asked = {"num_tasks": [1, 2], "vc": ["q", "q"], "topology": ["", "required:rack"]}
+    jobs = {"submit_time": [0, 4000], "duration": [9000, 30], "num_gpus": [1, 4 * tasks]}
+    asked = {"num_tasks": [1, tasks], "vc": ["q", "q"], "topology": ["", "required:rack"]}
     out = wt.simulate(
         jobs | asked, "4x4", Kueue(manifests), engine=engine, topology="rack=2",
         power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
     )  # fmt: skip
     assert out.table["start_time"].to_pylist() == [0, 4010]
-    assert out.table["nodes"].to_pylist() == [[0], [2, 3]]
+    assert out.table["nodes"].to_pylist() == [[0], [1, 2, 3][-tasks:]]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_nodes_are_called_for_jobs_without_gpus(engine: Any) -> None:
+    """The first keeps the only node awake on which it runs, and all of its cores."""
+    quotas = tuple(objects.FlavorQuotas(kind, {GPU: objects.Quota(4)}) for kind in ("A100", "T4"))
+    manifests = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=tuple(objects.Flavor(kind) for kind in ("A100", "T4")),
+    )
+    cluster = ClusterSpec((NodeType(1, 4, "A100", 8), NodeType(1, 4, "T4", 8)))
+    jobs = {"submit_time": [0, 4000], "duration": [9000, 30], "num_gpus": [4, 0]}
+    out = wt.simulate(
+        jobs | {"num_cpus": [8, 8], "vc": ["q", "q"]}, cluster, Kueue(manifests), engine=engine,
+        power=DRAWS, node_sleep="earth,wake_time=10s,buffer=0,step=60s",
+    )  # fmt: skip
+    assert out.table["start_time"].to_pylist() == [0, 4010]
 
 
 @pytest.mark.parametrize(("cohort", "start"), [("", None), ("all", 10)])

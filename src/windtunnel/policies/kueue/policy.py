@@ -270,12 +270,13 @@ class KueueRun(Policy):
         for job in cluster.moved:
             if job.number in self.held:  # it may be over by now
                 self._move(job.number, cluster.where(job))
+        levels_count = self.state.gates.topology_aware_scheduling
         for job in queue.arrived:
             workload = self.reader.workload(job)
             self._number[workload.uid] = job.number
             self._jobs[job.number] = job
             asked = workload.pod_sets[0].topology
-            if asked is not None and asked.required:
+            if levels_count and asked is not None and asked.required:
                 self._required[job.number] = asked.required
             queue_name = self.reader.queue_of(job)
             if job.vc not in self.reader.stopped:
@@ -290,7 +291,7 @@ class KueueRun(Policy):
         if (len(set(self._type_of)) == 1 and not level) or job not in self._jobs:
             return (None,)  # or it came after the last decision
         sets = (of for flavor in self._flavors_for(job) for of in self._node_sets(flavor, level))
-        return tuple(dict.fromkeys(sets))
+        return tuple(dict.fromkeys(sets)) or (None,)  # who asks for no GPU is on no flavor of them
 
     def _flavors_for(self, job: int) -> list[str]:
         """Return the flavor that a job's GPUs are on, or those of its queue with quota for it.
