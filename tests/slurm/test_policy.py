@@ -9,8 +9,10 @@ from click.testing import CliRunner
 
 import windtunnel as wt
 from windtunnel.cli.root import windtunnel as main
+from windtunnel.energy.power_policies import PowerCap
 from windtunnel.errors import PolicyError
 from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
+from windtunnel.sim.disruptions import Disruptions, NodeFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,11 +97,13 @@ def test_a_backfill_cycle_starts_what_ends_in_time() -> None:
     assert out.table["start_time"].to_pylist() == [1, 1, 302, 31, 553]
 
 
-def _starts(cluster: str, *rows: tuple[float, float, float, int], engine: Any) -> list[Any]:
+def _starts(
+    cluster: str, *rows: tuple[float, float, float, int], engine: Any, **options: Any
+) -> list[Any]:
     """Fly jobs of (submit, duration, time limit, GPUs)."""
     names = ("submit_time", "duration", "estimate", "num_gpus")
     jobs = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    out = wt.simulate(jobs, cluster, policy="slurm", engine=engine)
+    out = wt.simulate(jobs, cluster, policy="slurm", engine=engine, **options)
     return out.table["start_time"].to_pylist()
 
 
@@ -135,6 +139,60 @@ def test_submissions_wait_for_their_delay_after_a_full_run_too(engine: Any) -> N
     # A full run is at 60. No cycle is before 81: thirty seconds after the last, of 51.
     jobs = [(second, 600, 600, 1) for second in (50, 58, 60, 61, 63, 70)]
     assert _starts("2x8", *jobs, engine=engine) == [51, 59, 63, 63, 66, 71]
+
+
+def test_a_run_for_an_end_serves_submissions_too(tmp_path: Path) -> None:
+    # The third came at 62, and began by the cycle of 63; the main loop was to look at it at 71, ten
+    # seconds after it had at the second. That is done with the run of 65 for the end of the second,
+    # so that the fourth waits for no more than a second.
+    more = "SchedulerParameters=batch_sched_delay=10,bf_interval=30,sched_interval=1000\n"
+    (tmp_path / "slurm.conf").write_text(CONF + more)
+    jobs = {"submit_time": [32, 60, 62, 72], "duration": [500, 3, 400, 50], "num_gpus": [1] * 4}
+    out = wt.simulate(jobs | {"partition": ["gpu"] * 4}, policy="slurm", slurm_conf=str(tmp_path))
+    assert out.table["start_time"].to_pylist() == [33, 61, 63, 73]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_lacked_power_is_looked_at_in_the_next_cycle(engine: Any) -> None:
+    # The main loop and a cycle are in second 126; there is power for the second from 140 on.
+    options: dict[str, Any] = {
+        "power": {"gpus": {"default": {"idle_w": 0, "active_w": 100}}},
+        "power_cap": PowerCap(rows=((0, 400), (140, 800))),
+    }
+    jobs = [(0, 1000, 1020, 4), (125, 50, 60, 4)]
+    assert _starts("1x8", *jobs, engine=engine, **options) == [1, 156]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_delays_move_the_cycles_in_which_nobody_could_begin(engine: Any) -> None:
+    # At every multiple of 20. Cycles are at 40, as the first came, 80, 120 and 160, each 30 s after
+    # the last and delayed; nobody who waits could begin in that of 120. The one of 160 starts the
+    # third, which ends before the first does; the second has the whole node at 260.
+    jobs = [(31, 200, 200, 1), (71, 20, 20, 8), (131, 60, 60, 1), (151, 100, 200, 8)]
+    assert _starts("1x8", *jobs, engine=engine, decide_every=20) == [40, 260, 160, 300]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("failure", [89, 90, 91])
+def test_delayed_failures_come_in_their_order(failure: int, engine: Any) -> None:
+    jobs = [(0, 1000, 1000, 8), (0, 30, 60, 2), (70, 60, 60, 16), (75, 20, 30, 6)]
+    down = Disruptions(node_failures=(NodeFailure(node=0, time=failure, until=5000),))
+    found = _starts("2x8", *jobs, engine=engine, decide_every=30, disruptions=down)
+    assert found[3] == 90
+
+
+def test_loops_end_where_nobody_runs_who_could_be_stopped(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        f"{CONF}PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n"
+    )
+    jobs = {"submit_time": [0, 10], "duration": [5, 60], "num_gpus": [8, 32], "num_cpus": [8, 32]}
+    down = Disruptions(node_failures=(NodeFailure(node=3, time=7),))
+    out = wt.simulate(
+        jobs | {"partition": ["gpu", "gpu"]}, policy="slurm", slurm_conf=str(tmp_path),
+        disruptions=down,
+    )  # fmt: skip
+    assert out.table["status"].to_pylist() == ["finished", "waiting"]
+    assert out.flight.scheduling_points < 50
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -176,13 +234,13 @@ def test_delayed_decisions_miss_nothing(every: float | None, starts: Any, engine
     assert out.table["start_time"].to_pylist() == starts
 
 
-@pytest.mark.parametrize(("every", "second"), [(None, 91), (7, 105), (40, 120)])
+@pytest.mark.parametrize(("every", "second"), [(None, 91), (7, 77), (40, 120)])
 def test_a_cycle_that_is_due_between_decisions_is_made_at_the_next(
     every: float | None, second: float
 ) -> None:
     # The last waits behind the third for a cycle, and a node for it is free 64 s after the second
-    # began. Cycles that may find somebody are at 1, 31, 91; every 7 s at 7, 70 (due at 67) and 105
-    # (due at 100); every 40 s at 40, 80 (due at 70) and 120 (due at 110).
+    # began. Cycles are at 1, 31, 61 and 91; every 7 s at 7, 42 (due at 37) and 77 (due at 72);
+    # every 40 s at 40, 80 (due at 70) and 120 (due at 110).
     jobs = {
         "submit_time": [0, 0, 2, 62],
         "duration": [600, 64, 100, 50],

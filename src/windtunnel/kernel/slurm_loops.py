@@ -119,8 +119,8 @@ class SlurmLoops:
         return bool(self.main.victims.any_rule)
 
     def may_begin_later(self) -> bool:
-        """Return whether a later cycle may find somebody to start, although nothing happens."""
-        return self.preempts() or bool(self.backfill.prospects.may_any_begin())
+        """Return whether a later cycle may find somebody to start, nobody being stopped for it."""
+        return bool(self.backfill.prospects.may_any_begin())
 
     def fits_alone(self, job: int) -> bool:
         """Return whether a job could run in one of its partitions with nobody else there."""

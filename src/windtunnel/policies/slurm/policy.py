@@ -192,19 +192,19 @@ class SlurmRun(Policy):
         for job in (*cluster.interrupted, *finished):
             if job.number in self.controller.running:
                 self._held -= int(job.num_gpus)
+        self._again.update(job.number for job in cluster.interrupted)
+        arrived: list[JobView] = queue.arrived
+        if self._delay:
+            gone = (*cluster.interrupted, *finished)
+            events = [(self._left.get(job.number, now), self._gone, job) for job in gone]
+            events += [(self._came(job, now), self._join, job) for job in arrived]
+            for when, happens, job in sorted(events, key=itemgetter(0)):
+                if when < now:
+                    happens(job, now)
+            arrived = [job for job in arrived if self._came(job, now) >= now]
         for job in cluster.interrupted:
             self._gone(job, now)
-            self._again.add(job.number)
-        arrived: list[JobView] = queue.arrived
-        if not self._delay:
-            return arrived
-        late = [(self._left.get(job.number, now), self._gone, job) for job in finished]
-        late += [(self._came(job, now), self._join, job) for job in arrived]
-        late = sorted((event for event in late if event[0] < now), key=itemgetter(0))
-        for _, happens, job in late:
-            happens(job, now)
-        seen = {job.number for _, _, job in late}
-        return [job for job in arrived if job.number not in seen]
+        return arrived
 
     def _came(self, job: JobView, now: float) -> float:
         """Return when a job that arrived began to wait, as far as that can be told, s."""

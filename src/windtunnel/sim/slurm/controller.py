@@ -1,9 +1,10 @@
 """`Controller`: slurmctld at work: when its loops run, what jobs are worth, who has begun.
 
 Seconds are whole. What happened within a second is seen from the next one on. The *main loop* runs
-then for jobs that ended, for submissions at most every ``batch_sched_delay`` (3 s), and over its
-whole queue every ``sched_interval`` (60 s). *Backfill cycles* follow each other by their interval;
-where nobody waited in the last one, the next begins as soon as something happens.
+then for jobs that ended, over its whole queue every ``sched_interval`` (60 s), and for submissions
+``batch_sched_delay`` (3 s) at least after the last such run or one over all of the queue. *Backfill
+cycles* follow each other by their interval; where nobody waited in the last one, the next is once
+that time has passed and something has happened.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ class Controller:
         self.running.discard(job)
         self.loops.put_pending(job)
         self.waiting.add(job)
+        self._changed = min(self._changed, self._last_cycle + 1)  # the cycle may have been already
 
     def ask(self, now: float) -> None:
         """Say that something has changed by which jobs may start."""
@@ -173,14 +175,19 @@ class Controller:
         """Let what was due by a second have been done, if nobody waited: it found nobody.
 
         Nothing wakes the run for it, and yet the next cycle and the next look at submissions are
-        counted from it.
+        counted from it. So are cycles that were left out as nobody could begin.
         """
         if self.waiting or self.stuck:
+            while self.every and self._was_busy:  # each delay moves those that follow
+                done = self._done_at(self._last_cycle + self.interval)
+                if done >= second:
+                    break
+                self._last_cycle = int(done)
             return
-        if self._done_at(self._queued) <= second:
-            self._last_queued, self._queued = self._done_at(self._queued), math.inf
-        if self._done_at(self._direct) <= second:
-            self._direct = math.inf
+        if self._done_at(min(self._direct, self._queued)) <= second:
+            if self._done_at(self._queued) <= self._done_at(self._direct):
+                self._last_queued = self._done_at(self._queued)
+            self._direct = self._queued = math.inf
         cycle = self._done_at(self._cycle_after_change())
         if cycle <= second:
             self._last_cycle, self._changed, self._was_busy = int(cycle), math.inf, False
@@ -223,7 +230,12 @@ class Controller:
     @property
     def _full_may_find(self) -> bool:
         """Whether a full run may find anybody; who may be stopped for others goes by the time."""
-        return self._is_new_to_full or self.loops.preempts()
+        return self._is_new_to_full or self._may_stop
+
+    @property
+    def _may_stop(self) -> bool:
+        """Whether somebody runs who may be stopped for others."""
+        return bool(self.running) and self.loops.preempts()
 
     def _bounds(self) -> Iterator[float]:
         """Yield the instants at which reservations are made, begin or end."""
@@ -237,7 +249,7 @@ class Controller:
         news = self._changed
         if news == math.inf:
             # What is reserved for others moves as time passes, even where nothing happens.
-            if not self.loops.may_begin_later():
+            if not (self._may_stop or self.loops.may_begin_later()):
                 return math.inf
             news = 0
         first = max(news - 1, self._last_cycle, after)
