@@ -15,6 +15,7 @@ def market_of(num_gpus: int, *jobs: tuple[float, float]) -> Market:
     for number, (gpus, seconds) in enumerate(jobs):
         job = TrainingJob(str(number), gpus, 0.0, equal_epochs(seconds))
         market.admit(number, InPhase(job, seconds), 0.0)
+    market.note_jobs()
     return market
 
 

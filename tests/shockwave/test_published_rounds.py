@@ -13,6 +13,7 @@ from check_runs import BANDS, found_of
 import windtunnel as wt
 from windtunnel.errors import SchemaError, SpecError, TraceError
 from windtunnel.policies.shockwave.replay import Replay, RoundClock
+from windtunnel.study import shockwave
 from windtunnel.throughput.batch_sizes import Kind
 from windtunnel.throughput.shockwave import shockwave_speeds
 
@@ -230,6 +231,28 @@ def test_other_traces_and_failures_fly_on_our_simulator() -> None:
     )  # fmt: skip
     assert run.metrics()["num_finished"] > 0
     assert any("equal epochs" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("estimates", ["perfect", "recorded"])
+def test_what_the_market_is_to_note_may_wait(
+    estimates: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until not all jobs fit: as if it had been noted at once, or in between."""
+    rng = np.random.default_rng(4)
+    jobs = {
+        "submit_time": np.sort(rng.integers(0, 40_000, 60)),
+        "duration": rng.integers(100, 5_000, 60),
+        "estimate": rng.integers(100, 9_000, 60),
+        "num_gpus": rng.choice([1, 2, 4, 8], 60),
+    }
+
+    def flown(most: int) -> wt.Outcome:
+        monkeypatch.setattr(shockwave, "_MOST_UNNOTED", most)
+        return wt.simulate(jobs, "3x8", "shockwave:market", estimates=estimates)
+
+    late = flown(1_000_000)
+    assert late.metrics()["avg_wait"] > 0
+    assert all(flown(most).segments.equals(late.segments) for most in (0, 30))
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

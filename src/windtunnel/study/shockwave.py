@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 #: Expected durations that agree to this part are the same.
 _SAME = 1e-9
-#: Decisions at most that a market's notes wait for: each holds the jobs that were there.
-_MOST_UNNOTED = 10_000
+#: How much may wait for a market to note it: at each decision each job that is there.
+_MOST_UNNOTED = 1_000_000
 
 
 def fly_shockwave(
@@ -232,6 +232,7 @@ class _PhaseShares:
         self._rule = None if policy.allocation == MARKET else SHARES[policy.allocation]()
         self._market = Market(self._num_gpus, policy.market, {})
         self._unnoted: list[tuple[float, np.ndarray, np.ndarray]] = []
+        self._num_unnoted = 0
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
         members = np.column_stack([active, np.full(len(active), ALONE)])
@@ -247,14 +248,14 @@ class _PhaseShares:
         Where all jobs fit, each has all of its time. What the market is to note of them waits then
         until it is to choose, or until there is much of it: often neither comes.
         """
-        if not len(active):
-            return np.empty((0, 1))
         self._unnoted.append((now, active, left))
+        self._num_unnoted += len(active)
         fit = self._work.gangs[active].sum() <= self._num_gpus
-        if not fit or len(self._unnoted) > _MOST_UNNOTED:
+        if not fit or self._num_unnoted > _MOST_UNNOTED:
             for then in self._unnoted:
                 self._note(*then)
             self._unnoted.clear()
+            self._num_unnoted = 0
         if fit:
             return np.ones((len(active), 1))
         shares = self._market.shares()

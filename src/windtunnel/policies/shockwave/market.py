@@ -112,12 +112,11 @@ class Market:
         return self._plan[self.round]
 
     def shares(self) -> dict[int, float]:
-        """Return the part of the window's rounds that a plan made now gives each job.
+        """Return each job's part of the window's rounds in a plan by what was noted last.
 
         Rounds that the plan leaves over go to the jobs with most to do. In which order rounds come
         is for whoever makes the shares real.
         """
-        self.note_jobs()
         program, counts, _ = self._counted()
         window, gangs = self.rules.window, program.gangs
         spare = self.num_gpus * window - gangs @ counts
