@@ -257,7 +257,7 @@ class QuotaRun(Policy):
             else:
                 turns[account.index] = self._turn(account)
         at = min(line.next_time_out() for line in self._lines)
-        if at < math.inf:
+        if now < at < math.inf:  # a time may be so large that the wait is less than its last digit
             yield Wake(at)
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:

@@ -129,8 +129,8 @@ class Move(Struct, frozen=True):
 class Wake(Struct, frozen=True):
     """Ask to decide at a later instant, even if nothing else happens then.
 
-    It stands whatever is decided, or asked for, before: a policy may be asked at instants that it
-    has no use for any more.
+    It stands until then, whatever else is decided or asked for, unless the policy
+    ``renews_wakes``: a policy may be asked at instants for which it has no use any more.
 
     Attributes:
         at: when, s; later than now.

@@ -38,7 +38,7 @@ _EMPTY = 0.25
 #: 97.5 % point of the normal distribution.
 _NORMAL = 1.959964
 #: By what that of Student's t is larger: the k-th over the k-th power of the degrees of freedom
-#: (Abramowitz & Stegun, 26.7.5; from eleven on it is right to 1e-4).
+#: (Abramowitz & Stegun, 26.7.5; from eleven on it is right to 1.2e-4).
 _BEYOND: tuple[float, ...] = tuple(
     sum(c * _NORMAL**n for n, c in term.items()) / part
     for part, term in (
