@@ -18,8 +18,8 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.described import PerRun
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
-from windtunnel.policies.kueue.flavors import FlavorSearch, Mode
 from windtunnel.policies.kueue.manifests import Manifests, changed_quotas, read_manifests
+from windtunnel.policies.kueue.node_sets import NodeSets
 from windtunnel.policies.kueue.objects import Quota
 from windtunnel.policies.kueue.pods_ready import Unready
 from windtunnel.policies.kueue.site_trees import flavor_types, site_nodes, trees
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.policies.kueue.cycle import Changes
+    from windtunnel.policies.kueue.node_sets import Nodes
     from windtunnel.policies.kueue.objects import FlavorResource
     from windtunnel.policies.kueue.state import Holding
     from windtunnel.policies.kueue.waiting import Pending
@@ -159,9 +160,6 @@ class KueueRun(Policy):
         self.unready = None if rules is None else Unready(rules)
         self._jobs: dict[int, JobView] = {}
         self._number: dict[str, int] = {}
-        #: The level that each job requires, and each flavor's nodes by its domains, by level.
-        self._required: dict[int, str] = {}
-        self._domains: dict[tuple[str, str], tuple[frozenset[int], ...]] = {}
         self._leaves = {
             flavor: np.array([self.node_of[path[-1]] for path in tree.paths[-1]], np.intp)
             for flavor, tree in by_flavor.items()
@@ -171,7 +169,9 @@ class KueueRun(Policy):
         self._withheld = 0
         self._total = int(problem.sizes.sum())
         self._units = units
-        self._type_of = tuple(problem.types)
+        self._node_sets = NodeSets(
+            self.state, self.gpu, self.types, tuple(problem.types), self._leaves
+        )
         self._turns = 0
         if by_flavor and problem.devices:
             raise PolicyError(
@@ -270,68 +270,27 @@ class KueueRun(Policy):
         for job in cluster.moved:
             if job.number in self.held:  # it may be over by now
                 self._move(job.number, cluster.where(job))
-        levels_count = self.state.gates.topology_aware_scheduling
         for job in queue.arrived:
             workload = self.reader.workload(job)
             self._number[workload.uid] = job.number
             self._jobs[job.number] = job
-            asked = workload.pod_sets[0].topology
-            if levels_count and asked is not None and asked.required:
-                self._required[job.number] = asked.required
             queue_name = self.reader.queue_of(job)
             if job.vc not in self.reader.stopped:
                 self.scheduler.submit(workload, queue_name)
 
-    def node_sets_for(self, job: int) -> tuple[frozenset[int] | None, ...]:
-        """Return the nodes of a job's flavor; before it is admitted, of each with quota for it.
-
-        Of a level that it requires, each domain by itself.
-        """
-        level = self._required.get(job, "")
-        if (len(set(self._type_of)) == 1 and not level) or job not in self._jobs:
-            return (None,)  # or it came after the last decision
-        sets = (of for flavor in self._flavors_for(job) for of in self._node_sets(flavor, level))
-        return tuple(dict.fromkeys(sets)) or (None,)  # who asks for no GPU is on no flavor of them
-
-    def _flavors_for(self, job: int) -> list[str]:
-        """Return the flavor that a job's GPUs are on, or those of its queue with quota for it.
-
-        The one that Kueue would choose, had all of them nodes, comes first.
-        """
+    def node_sets_for(self, job: int) -> tuple[Nodes, ...]:
+        """Return the nodes of a job's flavor; before it is admitted, of each with quota for it."""
+        if not self._node_sets.differ:
+            return (None,)
         if job in self.held:
-            return [flavor for flavor, of in self.held[job][2].usage if of == self.gpu]
-        view = self._jobs[job]
+            _, waits, holding = self.held[job]
+            return self._node_sets.for_admitted(waits.workload, holding.usage)
+        view = self._jobs.get(job)
+        if view is None:
+            return (None,)  # it came after the last decision
         node = self.state.tree.queues[self.reader.queue_of(view)]
-        flavors = [of.flavor for group in node.asks.resource_groups for of in group.flavors]
         gpus = round(view.num_gpus * self._units)
-        able = [of for of in flavors if node.fits({(of, self.gpu): gpus})] or flavors
-        if len(able) > 1:
-            search = FlavorSearch(self.state, node, self.reader.workload(view), _nobody_goes)
-            chosen = {of.flavor for by in search.assign().flavors.values() for of in by.values()}
-            able.sort(key=lambda of: of not in chosen)
-        return able
-
-    def _node_sets(self, flavor: str, level: str) -> tuple[frozenset[int] | None, ...]:
-        """Return a flavor's nodes; of each domain of a level by itself, where one is required.
-
-        None = all nodes. Who requires a node goes to one wherever it may.
-        """
-        tree = self.state.topologies.get(flavor)
-        if tree is None or level not in tree.levels[:-1]:
-            return (self._nodes_of_types(self.types[flavor]),)
-        if (flavor, level) not in self._domains:
-            depth = tree.levels.index(level) + 1
-            domains: dict[tuple[str, ...], list[int]] = {}
-            for path, node in zip(tree.paths[-1], self._leaves[flavor].tolist(), strict=True):
-                domains.setdefault(path[:depth], []).append(node)
-            self._domains[flavor, level] = tuple(map(frozenset, domains.values()))
-        return self._domains[flavor, level]
-
-    def _nodes_of_types(self, types: tuple[str, ...] | None) -> frozenset[int] | None:
-        """Return the nodes with some GPU types; None = all."""
-        if types is None:
-            return None
-        return frozenset(node for node, kind in enumerate(self._type_of) if kind in types)
+        return self._node_sets.for_waiting(self.reader.workload(view), node, gpus)
 
     def may_go_on(self, job: int, where: Where) -> bool:
         """Return whether an admitted job may go on there, by its flavor's nodes and its request."""
@@ -495,11 +454,6 @@ class KueueRun(Policy):
                 node = self.node_of[path[-1]]
                 found[node] = found.get(node, 0) + pods * gpus
         return sorted(found.items())
-
-
-def _nobody_goes(_what: FlavorResource, _amount: int) -> tuple[Mode, int]:
-    """Say that nobody would give way where quota is short."""
-    return Mode.NO_CANDIDATES, 0
 
 
 def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
