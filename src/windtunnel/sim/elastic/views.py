@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
+from windtunnel.sim.disruptions.checkpoints import Checkpoints
 from windtunnel.sim.expected_work import expected_left
 from windtunnel.sim.jobs import JobView
 
@@ -75,9 +75,9 @@ class ElasticView:
     def _time_writing(self, work: float) -> float:
         """Return the seconds of the checkpoints that a launched job writes in so much work (s)."""
         plan = self.driver.plan
-        if plan is None or not plan.checkpoint_cost:
+        if plan is None:
             return 0.0
-        return float(max(0, math.ceil(work / plan.interval) - 1) * plan.checkpoint_cost)
+        return Checkpoints(plan.interval, plan.checkpoint_cost).time_within(work)
 
     def place(
         self, job: JobView, option: Option, without: Iterable[JobView] | None = None

@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
-
-
-class Checkpoints(NamedTuple):
-    """When work is saved: after every ``interval`` of work, which takes ``cost`` seconds."""
-
-    interval: float = math.inf
-    cost: float = 0.0
-
-    def within(self, work: float) -> int:
-        """Return how many are written during so much work."""
-        return max(0, math.ceil(work / self.interval) - 1)
+    from windtunnel.sim.disruptions.checkpoints import Checkpoints
 
 
 class Reached(NamedTuple):

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.sim.disruptions.checkpoints import Checkpoints
 from windtunnel.sim.jobs import JobView, show
 from windtunnel.sim.reference.place_search import PlaceSearch
-from windtunnel.sim.reference.progress import Checkpoints, Place, Stay
+from windtunnel.sim.reference.progress import Place, Stay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,8 +269,7 @@ class State(PlaceSearch):
         stay = self.running.get(job)
         if stay is None:
             left = self.left[job]
-            to_write = self.checkpoints.within(left) * self.checkpoints.cost
-            return left + self.start_overhead[job] + to_write
+            return left + self.start_overhead[job] + self.checkpoints.time_within(left)
         if stay.rate == 1.0:
             return stay.due - self.now
         reached = stay.at(self.now)
@@ -295,8 +295,7 @@ class State(PlaceSearch):
         """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
         resuming = self.overhead if job in self.running else self.start_overhead
         left = self.estimate_left(job, self.attained(job)[1])
-        to_write = self.checkpoints.within(left) * self.checkpoints.cost
-        return start + resuming[job] + (left + to_write)
+        return start + resuming[job] + (left + self.checkpoints.time_within(left))
 
     def view(self, job: int) -> JobView:
         """Return a job as policies see it, brought up to this instant."""
