@@ -101,7 +101,7 @@ class Controller:
         self.ask(now)
 
     def _enter(self, job: int, second: int) -> None:
-        self._idle(second)
+        self._catch_up(second)
         self.since[job] = self._used_to[job] = second
         self._rate(job, second)
         self.loops.put_pending(job)
@@ -132,7 +132,7 @@ class Controller:
         if self._defers:
             self.ask(now)
             return
-        self._idle(second)
+        self._catch_up(second)
         self._direct = min(self._direct, second + 1)
         self._note(second)
 
@@ -155,7 +155,7 @@ class Controller:
     def ask(self, now: float) -> None:
         """Say that something has changed by which jobs may start."""
         second = math.floor(now)
-        self._idle(second)
+        self._catch_up(second)
         last = max(self._last_queued, self._last_full(second))
         due = max(second + 1, last + self._delay)
         self._queued = min(self._queued, due, _next(second, self._full, self._minute))
@@ -167,23 +167,30 @@ class Controller:
         return full if full > 0 else -math.inf
 
     def _note(self, second: int) -> None:
-        self._idle(second)
+        self._catch_up(second)
         self._is_new_to_full = True
         self._changed = min(self._changed, second + 1)
 
-    def _idle(self, second: int) -> None:
-        """Let what was due by a second have been done, if nobody waited: it found nobody.
+    def _catch_up(self, second: int) -> None:
+        """Let what was due by a second, and nothing woke the run for, have been done.
 
-        Nothing wakes the run for it, and yet the next cycle and the next look at submissions are
-        counted from it. So are cycles that were left out as nobody could begin.
+        It found nobody, yet the next cycle and the next look at submissions are counted from it.
         """
         if self.waiting or self.stuck:
-            while self.every and self._was_busy:  # each delay moves those that follow
-                done = self._done_at(self._last_cycle + self.interval)
-                if done >= second:
-                    break
-                self._last_cycle = int(done)
-            return
+            self._count_cycles_left_out(second)
+        else:
+            self._count_what_found_nobody(second)
+
+    def _count_cycles_left_out(self, second: int) -> None:
+        """Count cycles in which nobody could begin: each delay moves those that follow."""
+        while self.every and self._was_busy:
+            done = self._done_at(self._last_cycle + self.interval)
+            if done >= second:
+                break
+            self._last_cycle = int(done)
+
+    def _count_what_found_nobody(self, second: int) -> None:
+        """Count the runs of the main loop, and the cycle, that were due while nobody waited."""
         if self._done_at(min(self._direct, self._queued)) <= second:
             if self._done_at(self._queued) <= self._done_at(self._direct):
                 self._last_queued = self._done_at(self._queued)
